@@ -1,36 +1,58 @@
-"""Context that the user provides: sentences in the target language.
+"""Context that the user provides: sentences in the target language, or pairs of sentences.
 
 Either a seed, which shows how people are addressed and stays at the head of every window; or a preceding
-text, such as the last episode or a letter, which leaves the window like any other context.
+text, such as the last episode or a letter, which leaves the window like any other context; or a translation
+memory, of which a few pairs are read where they share rare words with a sentence.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import UsageError
 from cadec_cli.method.context import Context, ContextPolicy, Pair
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import AUTO, TranslationOptions
+from cadec_cli.method.retrieval import EarlierSentences, TranslationMemory
+from cadec_cli.text.translation_memory import Pairs, read_memory
+
+# The most names, and other words, of a translation memory that can be found.
+_MOST = 200_000
 
 
 def context_policy(models: Models, options: TranslationOptions) -> ContextPolicy:
-    """The options' context policy, with the seed for their formality."""
+    """The options' context policy, with the seed for their formality and the translation memory."""
+    policy = dataclasses.replace(options.policy, translation_memory=_translation_memory(models, options))
     if options.formality == AUTO:
-        return options.policy
+        return policy
     sentences, sources = models.seed(options.formality), models.seed_sources(options.formality)
     seed = _ids(models, sentences)
     # A sentence without tokens is left out; then the others' sources are not sure.
     known = tuple(sources) if len(sources) == len(seed) else ()
     pairs = zip(sources if len(sources) == len(sentences) else [""] * len(sentences), sentences, strict=True)
     return dataclasses.replace(
-        options.policy,
+        policy,
         seed=seed,
         seed_sources=known,
         seed_pairs=tuple(Pair(source, sentence) for source, sentence in pairs),
     )
+
+
+def _translation_memory(models: Models, options: TranslationOptions) -> TranslationMemory | None:
+    reader = models.reader
+    if not options.memory or reader is None:
+        return None
+    pairs = read_memory(options.memory, models.source_language, models.target_language)
+    text = reader.text
+    return TranslationMemory(_index(pairs), lru_cache(1 << 12)(lambda sentence: tuple(text.encode(sentence))))
+
+
+@lru_cache(maxsize=2)
+def _index(pairs: Pairs) -> EarlierSentences:
+    return EarlierSentences(most=_MOST).add((source, (), target) for source, target in pairs)
 
 
 def context_of(models: Models, options: TranslationOptions, sentences: Sequence[str]) -> Context:

@@ -45,14 +45,20 @@ def document_key(
     *,
     speakers: bool = False,
     given: Mapping[int, str] | None = None,
+    rooms: Sequence[float | None] = (),
 ) -> str:
     """A document's key: a checksum of everything that its translation depends on.
 
-    That is its sentences, the target sentences before it, the translations that are given, and whether it has
-    names of speakers, as subtitles do; they are not translated.
+    That is its sentences, the target sentences before it, the translations that are given, whether it has
+    names of speakers, as subtitles do, which are not translated, and the room that the translations have, if
+    it matters.
     """
     parts: list[Any] = [list(texts), list(before), speakers]
-    content = json.dumps([*parts, given] if given else parts, ensure_ascii=False)
+    if given:
+        parts.append(given)
+    if rooms:
+        parts.append(list(rooms))
+    content = json.dumps(parts, ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 

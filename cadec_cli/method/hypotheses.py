@@ -32,7 +32,8 @@ class Hypothesis:
 class NBest:
     """The hypotheses of one sentence, the S-NMT's best first; none for an empty sentence.
 
-    `before` and `after` are the untranslated text around them, such as a speaker's name.
+    `before` and `after` are the untranslated text around them, such as a speaker's name. `room` is how many
+    characters a hypothesis may have to fit the cues of its sentence; None if there is no limit.
     """
 
     source: str
@@ -40,6 +41,7 @@ class NBest:
     vocabulary: str = ""  # the identity of the vocabulary of the ids; empty if there are no ids
     before: str = ""
     after: str = ""
+    room: int | None = None
 
     def wrap(self, text: str) -> str:
         """Put the untranslated text back around a translation."""

@@ -19,7 +19,17 @@ from typing import TYPE_CHECKING, Any
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.extensions import Registry
 from cadec_cli.fs.read import read_data
-from cadec_cli.method.objectives import ADDRESS, BACK, DEFECTS, GLOSSARY, LENGTH, LM_TERMS, NMT, Objective
+from cadec_cli.method.objectives import (
+    ADDRESS,
+    BACK,
+    DEFECTS,
+    FIT,
+    GLOSSARY,
+    LENGTH,
+    LM_TERMS,
+    NMT,
+    Objective,
+)
 
 if TYPE_CHECKING:
     from cadec_cli.arrays import Floats
@@ -98,6 +108,11 @@ _OWN = (
         "whether it addresses people as the sentences before do",
         "cadec_cli.engines.address_votes:address_votes",
         reads_context=True,
+    ),
+    Term(
+        FIT,
+        "minus the characters for which its subtitles have no room",
+        "cadec_cli.engines.context_free_terms:overflow",
     ),
 )
 # Terms that every search computes itself, or that protection and a glossary add.

@@ -17,12 +17,14 @@ class Sentence:
 
     `place` is where a person finds it in the file, such as a line number or a time. Sentences that differ
     only in that are equal. `given` is its translation, if the file has one: it is not translated again, and
-    only read as the context of the sentences that follow.
+    only read as the context of the sentences that follow. `room` is how many characters its translation may
+    have to fit its cues; None if nobody asked, or if it is not from subtitles.
     """
 
     text: str
     place: str = field(default="", compare=False)
     given: str = ""
+    room: float | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ class Document:
     def given(self) -> dict[int, str]:
         """The translations that are given, by the numbers of their sentences."""
         return {number: one.given for number, one in enumerate(self.sentences) if one.given}
+
+    @property
+    def rooms(self) -> tuple[float | None, ...]:
+        """The room of each sentence; empty if none is known."""
+        rooms = tuple(sentence.room for sentence in self.sentences)
+        return rooms if any(room is not None for room in rooms) else ()
 
     def __len__(self) -> int:
         return len(self.sentences)

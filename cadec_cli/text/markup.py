@@ -21,8 +21,11 @@ from cadec_cli.text.sentences import Span
 _OVERRIDE = r"\{\\[^{}]*\}"
 _LETTER = r"\{/?[biu]\}"
 _HTML = r"</?[a-zA-Z][\w:.-]*(?:\s[^<>]*|\.[^<>]*)?/?>|<!--[^<>]*-->|<![A-Za-z][^<>]*>|<\d[\d:.]*>"
+# Keys of a keyboard are copied as well.
+KEYS = r"<kbd>[^<>\n]*</kbd>(?:[ ]?[+-][ ]?<kbd>[^<>\n]*</kbd>)*"
 # SubRip has few tags; other words between angle brackets are text.
 _SUBRIP_NAMES = "b|i|u|s|em|strong|font|span|c|v|lang|ruby|rt"
+_STRAY_HTML = r"</?(?:b|i|u|s|font)\b[^<>]*>"
 _EMOJI = (
     "(?:[\U0001f1e6-\U0001f1ff]{2}"
     "|[0-9#*]\ufe0f?\u20e3"
@@ -34,13 +37,17 @@ _EMOJI = (
 TAGS = {
     "srt": re.compile(rf"</?\s*(?:{_SUBRIP_NAMES})\b[^<>]*>|{_OVERRIDE}|{_LETTER}", re.IGNORECASE),
     "vtt": re.compile(rf"</?[a-z][^<>]*>|<[\d:.]+>|{_OVERRIDE}", re.IGNORECASE),
-    "ass": re.compile(r"\{[^{}]*\}"),
+    # HTML is no markup of SubStation, but files that were converted badly have it, in pairs.
+    "ass": re.compile(rf"\{{[^{{}}]*\}}|{_STRAY_HTML}", re.IGNORECASE),
     "sub": re.compile(r"\{[^{}]*\}"),
     "ttml": re.compile(r"</?[a-zA-Z][^<>]*>|<!--[^<>]*-->|<\?[^<>]*\?>"),
 }
+# HTML that SubStation shows as text.
+STRAY_HTML = re.compile(_STRAY_HTML, re.IGNORECASE)
 # The tags of any text, by kind. Code and URLs are copied: nothing in them is a tag.
 _TEXT_TAGS = re.compile(
-    r"(?P<copied>```[^`]+```|`[^`\n]+`|\b\w+://[^\s<>]+)"
+    rf"(?P<copied>```[^`]+```|`[^`\n]+`|\b\w+://[^\s<>]+|{KEYS})"
+    r"|(?P<badge>\[!\[[^\[\]\n]*\]\([^()\s]*\)\]\([^()\s]*\))"
     rf"|(?P<html>{_HTML})"
     rf"|(?P<ass>{_OVERRIDE}|{_LETTER})"
     r"|(?P<link>!?\[(?=[^\[\]\n]+\]\([^()\s]*\)))"
@@ -122,7 +129,7 @@ def text_tags(text: str) -> list[Tag]:
                 del waiting[tag]
             else:
                 waiting[tag] = len(found)
-        found.append(Tag(tag, match.start(), switches, visible=kind in ("emoji", "emoticon")))
+        found.append(Tag(tag, match.start(), switches, visible=kind in ("emoji", "emoticon", "badge")))
     lonely = set(waiting.values())
     return [tag for number, tag in enumerate(found) if number not in lonely]
 

@@ -14,6 +14,11 @@ EXAMPLES = [
     ("See [the guide](https://x.y/z) now.", "See the guide now.", ["[", "](https://x.y/z)"]),
     ("A **bold** and *thin* word", "A bold and thin word", ["**", "**", "*", "*"]),
     (r"{\i1}So{\i0} what", "So what", [r"{\i1}", r"{\i0}"]),
+    (
+        "[![a b](c)](d) Press <kbd>A</kbd>+<kbd>B</kbd>",
+        " Press <kbd>A</kbd>+<kbd>B</kbd>",
+        ["[![a b](c)](d)"],
+    ),
     ("Use <code>x</code><br/> now", "Use x now", ["<code>", "</code>", "<br/>"]),
     ("a `<b>` b*c 5 * 3 snake_case_x", "a `<b>` b*c 5 * 3 snake_case_x", []),
     ("👨‍👩‍👧 family 👍🏽", " family ", ["👨‍👩‍👧", "👍🏽"]),

@@ -268,7 +268,7 @@ def test_objects_keep_their_keys_and_gain_a_translation(name: str, tour: Tour) -
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ENCODINGS and name not in JSONL])
 def test_a_file_that_is_translated_into_itself_is_the_same_file(name: str, inputs: Path) -> None:
     """No model: what is read of a file and put back is all of it, and the checks find nothing wrong."""
-    file = read_text_file(inputs / name, language="en")
+    file = read_text_file(inputs / name, language="en", format="text" if name in AS_TEXT else None)
     written = b"".join(file.restore(text for document in file.documents for text in document.texts))
     data = (inputs / name).read_bytes()
     assert written == (gzip.decompress(data) if name.endswith(".gz") else data)

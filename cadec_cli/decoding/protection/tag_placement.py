@@ -15,6 +15,7 @@ from itertools import accumulate
 from cadec_cli.engines.protocols import TokenScores
 from cadec_cli.text.markup import proportional_range, with_tags
 from cadec_cli.text.protected.core import Core
+from cadec_cli.text.punctuation import restore_marks
 
 # Cost, in nats, of each word by which a range is longer or shorter than its share of the source.
 _SHARE_COST = 0.5
@@ -24,8 +25,13 @@ _EDGES = ".,;:!?…«»“”„\"'()—–-"
 Range = tuple[int, int]
 
 
-def place_tags(core: Core, translation: str, model: object) -> str:
-    """Return a translation of a core with the core's tags, and in its case; the model finds the words."""
+def place_tags(core: Core, translation: str, model: object, language: str = "") -> str:
+    """Return a translation of a core with the core's tags, in its case, and with marks of its kind.
+
+    The model finds the words of the tags. The language is the target's; without one, marks stay as they are.
+    """
+    if language:
+        translation = restore_marks(core.text, translation, language)
     cased = core.case(translation)
     said = translation if len(cased) == len(translation) else cased
 

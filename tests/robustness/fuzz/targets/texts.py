@@ -1,9 +1,11 @@
 """Files of text to be translated, and what is done to them: read, put together again, converted."""
 
+import contextlib
 import gzip
 import lzma
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
@@ -13,6 +15,9 @@ from tests.helpers.document_files import document
 from tests.robustness.fuzz.packing import GZIP, XZ, member
 from tests.robustness.fuzz.target import Target
 from tests.robustness.fuzz.targets.parts import text
+
+if TYPE_CHECKING:
+    from cadec_cli.text.formats import TextFile
 
 PLAIN = """---
 title: A page
@@ -27,6 +32,12 @@ The first line. It has two sentences.
 code is left alone
 ```
 Привет! Как дела?\r
+
+> The next morning, when he came down to
+> breakfast, he found that his wife had
+> left him a letter, in which she told
+> him that she would never, in this well-
+> known house, be seen by him again.
 """
 
 SRT = """1
@@ -152,6 +163,9 @@ def read(
             path, language="en", lines=lines, encoding=encoding, columns=columns, tags=True
         )
         again = b"".join(tagged.restore(text for document in tagged.documents for text in document.texts))
+        if file.cues is not None:
+            with contextlib.suppress(CadecError):  # nothing may be left but what is around the subtitles
+                _styled(path, file, encoding)
         if file.format in FILLED:
             filled = directory / f"filled{path.suffix}"
             filled.write_bytes(again)
@@ -258,6 +272,24 @@ MARKS = st.sampled_from(
     ]
 )
 PAGES = st.lists(MARKS, max_size=20).map("".join).map(str.encode)
+
+
+def _styled(path: Path, plain: TextFile, encoding: str | None) -> None:
+    """Subtitles are read and written as professionals want them."""
+    from cadec_cli.jobs.cue_checks import CueChecks
+    from cadec_cli.text.formats import read_text_file
+    from cadec_cli.text.formats.layout import SubtitleStyle
+
+    style = SubtitleStyle(max_chars=20, max_lines=2, sdh="drop", dash="auto", fit=True, language="ru")
+    file = read_text_file(path, language="en", encoding=encoding, tags=True, screen=style)
+    assert sum(map(len, file.documents)) <= sum(len(one.text) for d in plain.documents for one in d.sentences)
+    sentences = [one for document in file.documents for one in document.sentences]
+    assert all(one.room is not None and one.room >= 0 for one in sentences), "an unknown room"
+    texts = ["Одно слово, и ещё одно. " * 3 for _ in sentences]
+    b"".join(file.restore(texts))
+    checks = CueChecks()
+    checks.look(0, file, texts)
+    assert all(problem.reasons for _, problem in checks.in_order)
 
 
 PAIRS = "Good evening, {name}.\tДобрый вечер, {name}.\n\nIt is 10:45.\tСейчас 10:45.\n"
