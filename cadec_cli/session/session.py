@@ -329,6 +329,9 @@ class Session:
         try:
             names = self.names(number)
             self._known = [], self._translator.new_names()
+            for entry in kept[number:]:
+                if entry.is_user_choice and self.options.finds_names:
+                    learn_entry(names, entry)  # which counts for the sentences before it, too
             for place in range(number, len(kept)):
                 self.current[place] = self._retranslate(place, names)
                 if self.current[place].text != kept[place].text:
@@ -342,25 +345,24 @@ class Session:
     def _retranslate(self, place: int, names: NameMemory) -> Entry:
         """Choose a translation again in the current context; a person's decision stays.
 
-        `names` is what is known of names before this sentence; it grows by it.
+        `names` is what is known of names before this sentence, and what a person decided; it grows by it.
         """
         entry, options = self.current[place], self.options
         if entry.edited is not None:
-            learn_entry(names, entry)
             return self._reread(entry, place)
         before = self._before(place)
         needs = search_kind(options.search).needs
         # else the S-NMT read another text, or its lists lack candidates
         alike = options.protect == entry.options.protect and options.glossary == entry.options.glossary
         if alike and needs == LISTS == search_kind(entry.options.search).needs:
-            learn_entry(names, entry)
+            if self.options.finds_names and not entry.picked:
+                learn_entry(names, entry)
             parts = self._translator.rechoose(entry.parts, before, None if entry.picked else names)
             if entry.picked:
                 parts = [*map(self._with_choice_of, parts, entry.parts)]
             chosen = self._entry(entry.source, parts, before, options, entry.speakers)
             return dataclasses.replace(chosen, picked=entry.picked)
         if entry.picked or needs == PASSAGES:  # picked from other hypotheses, or depends on the source alone
-            learn_entry(names, entry)
             return entry
         document = Document.of([entry.source], speakers=entry.speakers)
         (again,) = self._translator.translate_documents([document], contexts=[before], growing=[names])

@@ -70,10 +70,15 @@ def test_a_table_of_a_file_with_workers_and_a_report(tmp_path: Path) -> None:
 def test_a_session_knows_its_names() -> None:
     session = cadec_cli.Session(cadec_cli.load(options={"names": True}, threads=1))
     session.translate(["Then Tobias came in with the eggs.", "He asked Tobias about the eggs."])
-    session.edit("Тогда вошёл Тобиас.", 0)
+    for sentence, text in enumerate(("Тогда вошёл Тобиас.", "Он спросил Тобиуса.")):
+        session.edit(text, sentence)
+        session.redo()
+        (found,) = session.names
+        assert found.times == 2
+    assert found.forms[0] == "Тобиуса" and found.otherwise == ("sentence 1",)  # both were edited
+    session.undo()
+    session.translate(["He asked Tobias about the eggs."])
     session.redo()
-    (found,) = session.names
-    assert found.forms[0] == "Тобиас" and found.times == 2 and not found.otherwise
     assert "Тобиас" in session.sentences[1].text
     assert session.sentences[1].to_dict()["names"] == [one.to_dict() for one in session.sentences[1].names]
 
