@@ -23,7 +23,7 @@ from cadec_cli.decoding.translator import Translator, unit_of
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
 from cadec_cli.jobs.found_names import NameUse, name_uses
-from cadec_cli.method.context import Context, ContextPolicy, Pair, room
+from cadec_cli.method.context import SENTENCES_WITH_LISTS, Context, ContextPolicy, Pair, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import PAIRS
 from cadec_cli.method.options import TranslationOptions, options_record
@@ -413,7 +413,12 @@ class Session:
         if not split:
             return context_after(entries, options, start)
         last = context_after(entries[split:], options)
-        return dataclasses.replace(last, earlier=self._remember(entries[:split]))
+        # Terms read the texts of more sentences than the D-LM.
+        first = split
+        while first and sum(len(entry.pairs) for entry in entries[first:]) < SENTENCES_WITH_LISTS:
+            first -= 1
+        pairs = tuple(pair for entry in entries[first:] for pair in entry.pairs)
+        return dataclasses.replace(last, pairs=pairs, earlier=self._remember(entries[:split]))
 
     def _remember(self, entries: Sequence[Entry]) -> EarlierSentences:
         """Return the index of the first sentences of a document; that of the last call is continued."""

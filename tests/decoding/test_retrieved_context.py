@@ -196,8 +196,8 @@ def test_a_session_is_the_same_and_corrections_are_remembered(retrieve: int) -> 
     session = Session(MODELS, options(retrieve=retrieve))
     for document in DOCUMENTS:
         session.new()
-        for _ in session.translate(document):
-            pass
+        for sentence in document:
+            assert list(session.translate([sentence]))
     entries = [entry for document in session.documents for entry in document]
     parts = [(part.choice.context if part.choice else None, part.text) for e in entries for part in e.parts]
     assert parts == [(one["read"], one["translation"]) for one in expected]
@@ -227,6 +227,22 @@ def test_whatever_is_changed_in_a_session_the_next_sentence_knows() -> None:
         source = next(coming)
         (one,), (other,) = (list(each.translate([source])) for each in (session, fresh))
         assert (one.read, one.text) == (other.read, other.text)
+
+
+@pytest.mark.parametrize("retrieve", [0, 2])
+def test_terms_read_the_lists_of_as_many_sentences_in_a_session(retrieve: int) -> None:
+    table = {
+        "Are you Bob": {"êtes-vous Bob": -0.1, "es-tu Bob": -3.0},
+        "yes": {"oui": -0.1},
+        "you see Bob": {"tu vois Bob": -1.0, "vous voyez Bob": -1.01},
+    }
+    made = ModelSet(TableNMT(table), TableLM({}), target_language="fr")
+    voted = TranslationOptions(context=1, retrieve=retrieve, weight={"lm": 1.0, "address": 1.0})
+    document = ["Are you Bob", *["yes"] * 4, "you see Bob"]
+    found = [one.text for one in Translator(made, voted).translate(document)]
+    assert found[-1] == "vous voyez Bob"
+    session = Session(made, voted)
+    assert [entry.text for one in document for entry in session.translate([one])] == found
 
 
 MEMORY = [
