@@ -406,14 +406,16 @@ def _difference(original: Original, sides: Sides, framing: Framing, text: str) -
     """Describe how the tokenizers differ on a text; None if they agree."""
     vocabulary = sides.source.vocabulary
     ids = {token: index for index, token in enumerate(vocabulary)}
-    ours = [ids[token] for token in framing.frame([vocabulary[index] for index in sides.source.encode(text)])]
+    ours = [
+        ids[token] for token in framing.frame([vocabulary[index] for index in sides.source.exact_ids(text)])
+    ]
     theirs = original.source_ids(text)
     if ours != theirs:
         return (
             f"{text!r} is {_spell_ids(ours, vocabulary)} in cadec "
             f"and {_spell_ids(theirs, vocabulary)} in the original"
         )
-    ours, theirs = sides.target.encode(text), original.target_ids(text)
+    ours, theirs = sides.target.exact_ids(text), original.target_ids(text)
     vocabulary = sides.target.vocabulary
     if ours != theirs:
         return (

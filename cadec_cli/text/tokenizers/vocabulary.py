@@ -153,6 +153,10 @@ class VocabularyText:
         """Turn a sentence into ids, without the boundary; marks that the vocabulary lacks become plain."""
         return self._vocabulary.ids(self._tokens(text if text.isascii() else text.translate(self._marks)))
 
+    def exact_ids(self, text: str) -> list[int]:
+        """Turn a sentence into ids as the original tokenizer does: marks that it lacks are unknown tokens."""
+        return self._vocabulary.ids(self._tokens(text))
+
     def _tokens(self, text: str) -> Iterable[str]:
         """Cut a text into tokens, those that the vocabulary lacks included."""
         raise NotImplementedError
@@ -161,7 +165,7 @@ class VocabularyText:
     def _marks(self) -> dict[int, str]:
         vocabulary = self._vocabulary
         unknown = vocabulary.ids([vocabulary.unknown])[0]
-        return readable_marks(lambda text: vocabulary.ids(self._tokens(text)), unknown)
+        return readable_marks(self.exact_ids, unknown)
 
 
 # The marks of a space:
