@@ -46,18 +46,21 @@ def document_key(
     speakers: bool = False,
     given: Mapping[int, str] | None = None,
     rooms: Sequence[float | None] = (),
+    names: str = "",
 ) -> str:
     """A document's key: a checksum of everything that its translation depends on.
 
     That is its sentences, the target sentences before it, the translations that are given, whether it has
     names of speakers, as subtitles do, which are not translated, and the room that the translations have, if
-    it matters.
+    it matters. `names` is the checksum of the names that recur in its file, if there are any.
     """
     parts: list[Any] = [list(texts), list(before), speakers]
     if given:
         parts.append(given)
     if rooms:
         parts.append(list(rooms))
+    if names:
+        parts.append({"names": names})
     content = json.dumps(parts, ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 

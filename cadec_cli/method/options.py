@@ -18,13 +18,14 @@ from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import (
     FIT,
     GLOSSARY,
-    GLOSSARY_WEIGHT,
+    NAMES,
     NMT,
     OBJECTIVES,
     OPTIONAL,
     PAIRS,
     READINGS,
     TARGET,
+    TERM_WEIGHTS,
     Objective,
     objective,
     weight_misfits,
@@ -64,6 +65,7 @@ _MORE_BOUNDS: Mapping[str, Bound] = {
     "formality": OneOf(FORMALITIES),
     "paths": Whole(1, MAX_HYPOTHESES),
     "rolling": Truth(),
+    "names": Truth(),
     "protect": Truth(),
     "alpha": Number(0, 1e6),
 }
@@ -142,8 +144,8 @@ class DecodingDefaults:
         wrong = misfits(self, _BOUNDS) + weight_misfits(self.weight)
         if wrong:
             raise CadecError("invalid decoding options: " + "; ".join(wrong))
-        # raises for weights that it does not have; a glossary's can be given to all
-        objective(self.objective, _without_glossary(self.weight), self.reads)
+        # raises for weights that it does not have; those of a glossary and of names can be given to all
+        objective(self.objective, _of_objective(self.weight), self.reads)
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,12 @@ class TranslationOptions(DecodingDefaults):
         list[str],
         stored=False,
         metavar="FILE",
+    )
+    names: bool = option_field(
+        False,
+        "find names that recur in a document, and keep to the rendering that most of it supports (rerank, "
+        "lattice and sentence)",
+        stored=False,
     )
     memory: Sequence[str] = option_field(
         None,
@@ -286,12 +294,22 @@ class TranslationOptions(DecodingDefaults):
         """The objective with its weights; for a search that reads no context, the S-NMT's own score."""
         if not search_kind(self.search).reads_context:
             return objective("sentence")
-        return objective(self.objective, _without_glossary(self.weight), self.reads)
+        return objective(self.objective, _of_objective(self.weight), self.reads)
 
     @property
     def glossary_weight(self) -> float:
         """The reward for a term of the glossary that a hypothesis respects."""
-        return self.weight.get(GLOSSARY, GLOSSARY_WEIGHT)
+        return self.weight.get(GLOSSARY, TERM_WEIGHTS[GLOSSARY])
+
+    @property
+    def names_weight(self) -> float:
+        """The reward for a name that a hypothesis renders as the rest of the document does."""
+        return self.weight.get(NAMES, TERM_WEIGHTS[NAMES])
+
+    @property
+    def finds_names(self) -> bool:
+        """Tell whether names are found, and sentences held to their renderings: this needs lists."""
+        return self.names and search_kind(self.search).needs == LISTS
 
     @property
     def policy(self) -> ContextPolicy:
@@ -365,9 +383,10 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
 def options_as_data(options: DecodingDefaults) -> dict[str, Any]:
     """Options as plain data. What earlier versions did not know is left out while it is as it always was.
 
-    That is what the D-LM reads, if it is the target, and an absent glossary or memory.
+    That is what the D-LM reads, if it is the target, an absent glossary or memory, and names that are not
+    looked for.
     """
-    usual = {"reads": TARGET, "retrieve": 0, "glossary": (), "memory": ()}
+    usual = {"reads": TARGET, "retrieve": 0, "glossary": (), "memory": (), "names": False}
     data = dataclasses.asdict(options)
     return {name: value for name, value in data.items() if name not in usual or value != usual[name]}
 
@@ -406,8 +425,9 @@ def memory_sources(given: Any) -> tuple[str, ...]:
     return (memory_lines(given),)
 
 
-def _without_glossary(weights: Mapping[str, float]) -> dict[str, float]:
-    return {name: weight for name, weight in weights.items() if name != GLOSSARY}
+def _of_objective(weights: Mapping[str, float]) -> dict[str, float]:
+    """Weights without those that a glossary and names have with any objective."""
+    return {name: weight for name, weight in weights.items() if name not in TERM_WEIGHTS}
 
 
 def named_weights(given: Any) -> dict[str, float]:

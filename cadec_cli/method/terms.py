@@ -27,6 +27,7 @@ from cadec_cli.method.objectives import (
     GLOSSARY,
     LENGTH,
     LM_TERMS,
+    NAMES,
     NMT,
     Objective,
 )
@@ -115,8 +116,8 @@ _OWN = (
         "cadec_cli.engines.context_free_terms:overflow",
     ),
 )
-# Terms that every search computes itself, or that protection and a glossary add.
-_COMPUTED_ELSEWHERE = (NMT, *LM_TERMS, DEFECTS, GLOSSARY)
+# Terms that every search computes itself, or that protection, a glossary and names add.
+_COMPUTED_ELSEWHERE = (NMT, *LM_TERMS, DEFECTS, GLOSSARY, NAMES)
 
 TERMS: Registry[Term] = Registry("cadec.terms", Term, {one.name: one for one in _OWN})
 

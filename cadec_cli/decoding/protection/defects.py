@@ -18,7 +18,7 @@ from cadec_cli.decoding.confidence import FLAG_BELOW, Judge, nothing_wrong
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.engines.protocols import AnyTerm
 from cadec_cli.method.hypotheses import NBest
-from cadec_cli.method.objectives import DEFECTS, GLOSSARY
+from cadec_cli.method.objectives import DEFECTS, GLOSSARY, NAMES
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.glossary.entries import Glossary
 from cadec_cli.text.glossary.reader import read_glossary
@@ -140,9 +140,10 @@ def _count(counted: int | None) -> float:
 
 def with_counted_terms(extra_terms: tuple[AnyTerm, ...], options: TranslationOptions) -> tuple[AnyTerm, ...]:
     """Add the terms that were counted when lists were made: defects, and respected entries of a glossary."""
+    names = (NamesTerm(),) if options.finds_names else ()
     if options.glossary:
-        return (*extra_terms, DefectTerm(), GlossaryTerm())
-    return (*extra_terms, DefectTerm()) if options.protect else extra_terms
+        return (*extra_terms, DefectTerm(), GlossaryTerm(), *names)
+    return (*extra_terms, DefectTerm(), *names) if options.protect else (*extra_terms, *names)
 
 
 def glossary_of(options: TranslationOptions, language: str) -> Glossary | None:
@@ -184,6 +185,38 @@ class GlossaryTerm:
     def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
         """Return the counts of every list; they must be known (see `with_terms`)."""
         return [{GLOSSARY: [_count(one.respected) for one in nbest.hypotheses]} for nbest in lists]
+
+
+def with_names(core: Core, nbest: NBest) -> NBest:
+    """Count the names of a core that every hypothesis renders as the text does; do nothing without any."""
+    if not core.names and all(one.named is None for one in nbest.hypotheses):
+        return nbest
+    counted = (
+        replace(
+            one,
+            named=sum(mention.rendering(one.text) is not None for mention in core.names)
+            if core.names
+            else None,
+        )
+        for one in nbest.hypotheses
+    )
+    return replace(nbest, hypotheses=tuple(counted))
+
+
+@dataclass(frozen=True)
+class NamesTerm:
+    """The number of names that each hypothesis renders as the text does; absent where there is no name."""
+
+    names: tuple[str, ...] = (NAMES,)
+
+    def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
+        """Return the counts of the lists that have some (see `with_names`)."""
+        return [
+            {NAMES: [_count(one.named) for one in nbest.hypotheses]}
+            if any(one.named is not None for one in nbest.hypotheses)
+            else {}
+            for nbest in lists
+        ]
 
 
 def least_defective(core: Core, nbest: NBest) -> int:

@@ -132,7 +132,7 @@ class Core:
     """A sentence taken apart: before + text (with its tags, and in its case) + after is the sentence.
 
     `spans` are those parts of the text that a translation has to have as they are; `mentions` are the terms
-    of a glossary in the text.
+    of a glossary in the text, and `names` the names in it whose renderings the document tells.
     """
 
     before: str
@@ -142,6 +142,7 @@ class Core:
     spans: tuple[Span, ...] = ()
     capitals: bool = False
     mentions: tuple[Mention, ...] = field(default=(), repr=False)
+    names: tuple[Mention, ...] = field(default=(), repr=False)
 
     @classmethod
     def whole(cls, text: str) -> Core:
@@ -156,6 +157,13 @@ class Core:
         kept = (mention.span for mention in mentions if mention.entry.keep)
         spans = sorted([*self.spans, *kept], key=lambda span: span.start)
         return replace(self, spans=tuple(spans), mentions=mentions)
+
+    def with_names(self, names: Glossary | None) -> Core:
+        """Return the core with the names that were found in the document, outside spans and other terms."""
+        if names is None or not self.text or self.capitals:
+            return self
+        taken = [*self.spans, *(mention.span for mention in self.mentions)]
+        return replace(self, names=names.mentions(self.text, taken))
 
     def case(self, translation: str) -> str:
         """Return a translation in the case of the text; a sound gets no full stop that it lacks."""

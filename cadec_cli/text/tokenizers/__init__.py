@@ -26,10 +26,6 @@ class PretrainedText(TokenText, Protocol):
         """The tokens that texts are made of, without special ones."""
         ...
 
-    def exact_ids(self, text: str) -> list[int]:
-        """Turn a sentence into ids as the original tokenizer does: marks that it lacks are unknown tokens."""
-        ...
-
 
 Loader = Callable[[Sequence[Path], Mapping[str, str], Vocabulary, str], PretrainedText]
 

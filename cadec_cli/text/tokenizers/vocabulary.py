@@ -151,11 +151,11 @@ class VocabularyText:
 
     def encode(self, text: str) -> list[int]:
         """Turn a sentence into ids, without the boundary; marks that the vocabulary lacks become plain."""
-        return self._vocabulary.ids(self._tokens(text if text.isascii() else text.translate(self._marks)))
+        return self._vocabulary.ids(self._tokens(self.with_known_marks(text)))
 
-    def exact_ids(self, text: str) -> list[int]:
-        """Turn a sentence into ids as the original tokenizer does: marks that it lacks are unknown tokens."""
-        return self._vocabulary.ids(self._tokens(text))
+    def with_known_marks(self, text: str) -> str:
+        """Return a text with plain quotes, dashes and the like where the vocabulary lacks its own."""
+        return text if text.isascii() else text.translate(self._marks)
 
     def _tokens(self, text: str) -> Iterable[str]:
         """Cut a text into tokens, those that the vocabulary lacks included."""
@@ -165,7 +165,7 @@ class VocabularyText:
     def _marks(self) -> dict[int, str]:
         vocabulary = self._vocabulary
         unknown = vocabulary.ids([vocabulary.unknown])[0]
-        return readable_marks(self.exact_ids, unknown)
+        return readable_marks(lambda text: vocabulary.ids(self._tokens(text)), unknown)
 
 
 # The marks of a space:
