@@ -6,7 +6,9 @@ they expect is computed from the input: see `tour_checks`.
 
 import gzip
 import hashlib
+import html
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -195,6 +197,8 @@ def test_pages_keep_their_marks_and_spans(name: str, tour: Tour) -> None:
     source, translation = tour.source(name), tour.translation(name)
     kind = "html" if name.endswith(".html") else "markdown"
     assert page_shape(source, kind) == page_shape(translation, kind)
+    if kind == "html":  # attributes are translated, and characters need no entities
+        source, translation = (html.unescape(re.sub("<[^>]*>", " ", text)) for text in (source, translation))
     assert lost_spans(source, translation, Path(name).suffix) == []
     assert junk(source, translation) == []
     assert has_letters(translation) and source != translation
