@@ -21,6 +21,7 @@ from typing import Any
 from cadec_cli.decoding import translator as decoding
 from cadec_cli.decoding.confidence import Confidence, Judge
 from cadec_cli.decoding.glossary.outcomes import TermOutcome, term_outcomes
+from cadec_cli.decoding.manner.outcomes import MannerOutcome, manner_outcomes
 from cadec_cli.decoding.preceding_context import context_of
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.errors import CadecError
@@ -142,6 +143,14 @@ class Translation:
         """What became of the terms of the glossary; empty if the source has none, or if it was edited."""
         return () if self.edited else term_outcomes(self._parts)
 
+    @property
+    def manner(self) -> tuple[MannerOutcome, ...]:
+        """What became of the form of address, and of the speaker's gender, that were asked for.
+
+        Empty if nothing was asked for, if the translation shows neither form, or if it was edited.
+        """
+        return () if self.edited else manner_outcomes(self._parts)
+
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:
         """The hypotheses the translation was chosen from, best first; empty if the sentence was copied.
@@ -163,9 +172,17 @@ class Translation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON. An unknown value is None; `terms` are there if there is a glossary."""
+        """Return plain data for JSON. An unknown value is None.
+
+        `terms` are there if there is a glossary, `manner` if a formality or a cast is given.
+        """
         terms = (
             {"terms": [term.to_dict() for term in self.terms]} if self._translator.options.glossary else {}
+        )
+        manner = (
+            {"manner": [one.to_dict() for one in self.manner]}
+            if self._translator.options.asks_for_manner
+            else {}
         )
         return {
             "document": self.document,
@@ -176,6 +193,7 @@ class Translation:
             "confidence": self.confidence,
             "flags": list(self.flags),
             **terms,
+            **manner,
             "alternatives": [alternative.to_dict() for alternative in self.alternatives],
         }
 

@@ -150,6 +150,7 @@ def translate(
 
     from cadec_cli.decoding.confidence import FlagCollector
     from cadec_cli.decoding.explain import ExplainedTranslation
+    from cadec_cli.decoding.manner.outcomes import UnmetDemands
     from cadec_cli.errors import UsageError
     from cadec_cli.jobs.in_step import StreamTranslation
     from cadec_cli.jobs.job import InputOptions
@@ -191,15 +192,22 @@ def translate(
     job = run_job.open_job(
         models, flags, after=after, below=FLAG_BELOW if flag_below is None else flag_below, most=max_input
     )
+    unmet = UnmetDemands() if job.options.asks_for_manner else None
     side_output = run_job.requested_report(report, job, paths)
     if by_document:
         threads = threads_each(models.threads) if pool else models.threads
         bulk = job.by_document(paths, reading, outputs, shard=shard, threads=threads, side_output=side_output)
         if bulk is not None:
             run_job.write_by_document(
-                bulk, pool or SerialPool(), resume=resume, flagging=flagging, written=speeds.look
+                bulk,
+                pool or SerialPool(),
+                resume=resume,
+                flagging=flagging,
+                written=speeds.look,
+                unmet=unmet,
             )
             speeds.report()
+            run_job.note_unmet(unmet)
         return
     if explain and not job.options.weighted_objective.uses_lm:
         raise UsageError(
@@ -213,9 +221,10 @@ def translate(
         console.note(f"type your text; {ends}Ctrl-D ends the input")
     if not terminal:
         found = run_job.write_translations(
-            work, json_lines=json_lines, resume=resume, flagging=flagging, written=speeds.look
+            work, json_lines=json_lines, resume=resume, flagging=flagging, written=speeds.look, unmet=unmet
         )
         speeds.report()
+        run_job.note_unmet(unmet)
         if flagging:
             views.show_flagged(found, work, paths)
         return

@@ -14,6 +14,7 @@ from typing import Any
 from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.method.context import Context, Pair
 from cadec_cli.method.hypotheses import Hypothesis, NBest
+from cadec_cli.text.manner import Manner
 
 
 @dataclass(eq=False)
@@ -161,7 +162,14 @@ def _pair(data: Sequence[Any], lists: Sequence[NBest]) -> Pair:
 def _nbest_json(nbest: NBest) -> dict[str, Any]:
     hypotheses = [{"text": one.text, "log_prob": one.log_prob, "ids": one.ids} for one in nbest.hypotheses]
     around = {side: text for side in ("before", "after") if (text := getattr(nbest, side))}
-    return {"source": nbest.source, "hypotheses": hypotheses, "vocabulary": nbest.vocabulary, **around}
+    manner = {"manner": dataclasses.asdict(nbest.manner)} if nbest.manner is not None else {}
+    return {
+        "source": nbest.source,
+        "hypotheses": hypotheses,
+        "vocabulary": nbest.vocabulary,
+        **around,
+        **manner,
+    }
 
 
 def _nbest(data: dict[str, Any]) -> NBest:
@@ -172,6 +180,7 @@ def _nbest(data: dict[str, Any]) -> NBest:
         data["vocabulary"],
         data.get("before", ""),
         data.get("after", ""),
+        Manner(**data["manner"]) if "manner" in data else None,
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.explain import ExplainedText, ExplainedTranslation, Explanation, explain
 from cadec_cli.decoding.glossary.candidates import TermCandidates
+from cadec_cli.decoding.manner.candidates import MannerCandidates
 from cadec_cli.decoding.protection.defects import (
     defects,
     glossary_of,
@@ -39,9 +40,12 @@ from cadec_cli.method.context import Context, Pair
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
+from cadec_cli.text.cast import Conversation, read_cast
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.glossary.entries import Glossary
+from cadec_cli.text.manner import FORMS, Manner
 from cadec_cli.text.protected.core import Core, core_between
+from cadec_cli.text.token_text import TokenText
 
 # Turns the units of some waves into the items that a search reads.
 Preparation = Callable[[Sequence[Wave[Unit]]], Sequence[Wave[Any]]]
@@ -106,6 +110,7 @@ class Translator:
             protect=self.options.protect,
             cut=self.options.long != "refuse",
             glossary=self._glossary,
+            conversation=conversations(self.options, models.target_language),
         )
 
     def judge(self, below: float = FLAG_BELOW) -> Judge:
@@ -133,7 +138,8 @@ class Translator:
         """Translate several documents in step; each one's sentences come in order.
 
         A document is a `Document` or a sequence of sentences. `contexts` has the context before each
-        document, in the D-LM's ids; `before` has the source sentences before each, for models that read them.
+        document, in the D-LM's ids; `before` has the source sentences before each, for models that read them
+        and for a cast.
         `checkpoint` is called between waves with the state of the translation; passed as `start`, together
         with the same documents, that state resumes the translation exactly. `store` keeps the n-best lists of
         the sentences after that state.
@@ -147,7 +153,11 @@ class Translator:
                 'translate_documents([["Who are you?", "I saw you."]])'
             )
         whole = [Document.of(document) for document in documents]
-        units = [self._splitter.units(number, document) for number, document in enumerate(whole)]
+        earlier = before if before is not None else [()] * len(whole)
+        units = [
+            self._splitter.units(number, document, sources)
+            for number, (document, sources) in enumerate(zip(whole, earlier, strict=True))
+        ]
         state = start or State(0, {})
         return _in_step(
             self.search,
@@ -246,17 +256,33 @@ class Translator:
             lists = self._protected.nbest(cores, count)
         else:
             lists = self.models.translation.nbest([core.text for core in cores], count)
-        return lists if self._glossary is None else self._with_terms(cores, lists)
+        if self._glossary is not None:
+            lists = self._with_terms(cores, lists)
+        return self._with_manner(cores, lists) if any(core.manner for core in cores) else lists
 
     def _with_terms(self, cores: Sequence[Core], lists: Sequence[NBest]) -> list[NBest]:
         """Add candidates that respect the glossary where lists have none, and count terms and defects."""
-        reader = self.models.reader
-        maker = TermCandidates(self.models.translation, reader.text if reader is not None else None)
+        maker = TermCandidates(self.models.translation, self._list_text)
         completed = [
             maker.complete(core, nbest, self.options.glossary_weight)
             for core, nbest in zip(cores, lists, strict=True)
         ]
         return [_counted(core, nbest, self.options) for core, nbest in zip(cores, completed, strict=True)]
+
+    def _with_manner(self, cores: Sequence[Core], lists: Sequence[NBest]) -> list[NBest]:
+        """Add candidates said as is asked for where lists have none, and count terms and defects."""
+        options = self.options
+        maker = MannerCandidates(
+            self.models.translation, self._list_text, options.manner_weight, options.glossary_weight
+        )
+        asked = [replace(nbest, manner=core.manner) for core, nbest in zip(cores, lists, strict=True)]
+        completed = maker.complete(cores, asked)
+        return [_counted(core, nbest, options) for core, nbest in zip(cores, completed, strict=True)]
+
+    @property
+    def _list_text(self) -> TokenText | None:
+        """The vocabulary that candidates may need ids of, beside the translation model's."""
+        return self.models.reader.text if self.models.reader is not None else None
 
     def _nbest_lists(self, cores: Sequence[Core], store: ListStore | None) -> list[NBest]:
         """Make n-best lists, as many at a time as the model takes, and report how many are made.
@@ -399,10 +425,13 @@ def choose(
             f"{option('search', options.search)} does not choose from n-best lists", "rerank and lattice do"
         )
     glossary = glossary_of(options, language)
+    begin = conversations(options, models.target_language)
     units = [
         [
-            _unit(document, number, nbest, options, language, glossary)
-            for number, nbest in enumerate(of_document)
+            _unit(document, number, nbest, options, language, glossary, manner)
+            for number, (nbest, manner) in enumerate(
+                zip(of_document, _manners(of_document, begin), strict=True)
+            )
         ]
         for document, of_document in enumerate(lists)
     ]
@@ -422,6 +451,25 @@ def choose(
     )
 
 
+def conversations(options: TranslationOptions, language: str) -> Callable[[], Conversation] | None:
+    """Return what begins to follow a document's speakers; None if the options ask for no manner.
+
+    The language is the target's.
+    """
+    if not options.asks_for_manner:
+        return None
+    cast = read_cast(options.cast) if options.cast else None
+    return lambda: Conversation(cast, language, FORMS.get(options.formality, ""))
+
+
+def _manners(lists: Sequence[NBest], begin: Callable[[], Conversation] | None) -> list[Manner | None]:
+    """Return how the sentences of given lists are to be said; names in their affixes are speakers'."""
+    if begin is None:
+        return [None] * len(lists)
+    conversation = begin()
+    return [conversation.follow(Sentence(nbest.source), speakers=bool(nbest.before))[0] for nbest in lists]
+
+
 def _wave_size(models: Models, options: TranslationOptions) -> int:
     """Return the size of waves: small with a slow D-LM, unless it would often read its window again."""
     language: object = models.language if options.weighted_objective.uses_lm else None
@@ -432,7 +480,7 @@ def unit_of(
     part: TranslatedPart, options: TranslationOptions, language: str, glossary: Glossary | None = None
 ) -> Unit:
     """Return the unit of a part; make one for a part that was read from a file."""
-    return part.unit or _unit(0, 0, part.nbest, options, language, glossary)
+    return part.unit or _unit(0, 0, part.nbest, options, language, glossary, part.nbest.manner)
 
 
 def _unit(
@@ -442,18 +490,20 @@ def _unit(
     options: TranslationOptions,
     language: str,
     glossary: Glossary | None,
+    manner: Manner | None,
 ) -> Unit:
     """Make the unit of a list, whose `before` and `after` are the text around the translated part."""
     core = Core.whole(nbest.source)
     if options.protect:
         core = core_between(nbest.source, nbest.before, nbest.after, language)
-    core = core.with_mentions(glossary)
+    core = core.with_mentions(glossary).with_manner(manner)
     return Unit(document, number, number, Sentence(nbest.source), nbest.source, core)
 
 
 def _list_to_choose_from(unit: Unit, nbest: NBest, options: TranslationOptions) -> NBest:
     """Return a given list as a search reads it: of the core, as long as wanted, defects counted."""
-    nbest = replace(nbest, source=unit.text_read, hypotheses=nbest.hypotheses[: options.list_size])
+    hypotheses = nbest.hypotheses[: options.list_size]
+    nbest = replace(nbest, source=unit.text_read, hypotheses=hypotheses, manner=unit.core.manner)
     return _counted(unit.core, nbest, options)
 
 

@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from cadec_cli.errors import CadecError, option
+from cadec_cli.text.cast import Conversation
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.glossary.entries import Glossary
+from cadec_cli.text.manner import Manner
 from cadec_cli.text.protected.core import Core, core_of, parts_of
 
 
@@ -50,7 +52,8 @@ class Splitter:
 
     `fits` tells whether the models can read a text whole; `split` cuts a text that they can't. The language
     is that of the source. Without `protect` everything is translated; without `cut`, a sentence that does not
-    fit is a CadecError.
+    fit is a CadecError. `conversation` begins to follow a document in which sentences are to be said in a
+    certain manner.
     """
 
     fits: Callable[[str], bool]
@@ -59,25 +62,38 @@ class Splitter:
     protect: bool
     cut: bool
     glossary: Glossary | None = None
+    conversation: Callable[[], Conversation] | None = None
 
-    def core(self, text: str, *, speakers: bool = False) -> Core:
+    def core(self, text: str, *, speakers: bool = False, manner: Manner | None = None) -> Core:
         """Return the core of a text, all of it unless the options ask for protection, with its terms."""
         core = core_of(text, self.language, speakers=speakers) if self.protect else Core.whole(text)
-        return core.with_mentions(self.glossary)
+        return core.with_mentions(self.glossary).with_manner(manner)
 
-    def units(self, number: int, document: Document) -> list[Unit]:
-        """Return the units of a document, which is the given number among those translated together."""
+    def units(self, number: int, document: Document, before: Sequence[str] = ()) -> list[Unit]:
+        """Return the units of a document, which is the given number among those translated together.
+
+        `before` has the sentences before it, if it goes on.
+        """
         units: list[Unit] = []
+        conversation = self.conversation() if self.conversation is not None else None
+        if conversation is not None:
+            for text in before:
+                conversation.follow(Sentence(text), speakers=document.speakers)
         for place, sentence in enumerate(document.sentences):
-            pieces = list(self._pieces(place, sentence.text, document.speakers))
+            manner, speakers = None, document.speakers
+            if conversation is not None:
+                manner, speakers = conversation.follow(sentence, speakers=document.speakers)
+            pieces = list(self._pieces(place, sentence.text, speakers, manner))
             for text, core in pieces[:-1]:
                 units.append(Unit(number, place, len(units), sentence, text, core, ends_sentence=False))
             for text, core in pieces[-1:]:
                 units.append(Unit(number, place, len(units), sentence, text, core))
         return units
 
-    def _pieces(self, place: int, sentence: str, speakers: bool) -> Iterator[tuple[str, Core]]:
-        whole = self.core(sentence, speakers=speakers)
+    def _pieces(
+        self, place: int, sentence: str, speakers: bool, manner: Manner | None
+    ) -> Iterator[tuple[str, Core]]:
+        whole = self.core(sentence, speakers=speakers, manner=manner)
         if not whole.text or self.fits(sentence):
             pieces = parts_of(sentence, speakers=speakers) if self.protect else [sentence]
         elif self.cut:
@@ -88,7 +104,8 @@ class Splitter:
                 f"{option('long', 'split')} translates it in pieces",
             )
         for piece in pieces:
-            yield piece, whole if piece == sentence else self.core(piece, speakers=speakers)
+            own = whole if piece == sentence else self.core(piece, speakers=speakers, manner=manner)
+            yield piece, own
 
     def _cut(self, sentence: str) -> Iterator[str]:
         """Cut a sentence until every piece fits or can't be cut any further."""

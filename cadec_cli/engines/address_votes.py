@@ -51,7 +51,7 @@ class AddressVotes:
         ]
 
     def _agreement(self, nbest: NBest, odds: float) -> list[float]:
-        values = {FAMILIAR: _log_2_sigmoid(odds), POLITE: _log_2_sigmoid(-odds)}
+        values = {FAMILIAR: log_2_sigmoid(odds), POLITE: log_2_sigmoid(-odds)}
         return [values.get(form or "", 0.0) for form in _forms(nbest, self.language)]
 
     def _vote(self, pair: Pair) -> float:
@@ -79,7 +79,8 @@ def _log_odds(share: Mapping[str | None, float]) -> float:
     return math.log((familiar + SMOOTHING) / (polite + SMOOTHING))
 
 
-def _log_2_sigmoid(odds: float) -> float:
+def log_2_sigmoid(odds: float) -> float:
+    """log 2σ(odds): what a form gains that has these odds, compared with even ones."""
     return math.log(2) - float(np.logaddexp(0, -odds))
 
 

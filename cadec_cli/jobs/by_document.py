@@ -201,7 +201,12 @@ class BulkTranslation:
     def keys_of(self, file: TextFile) -> list[str]:
         """The keys of a file's documents."""
         return [
-            document_key(document.texts, () if number else self.before, speakers=document.speakers)
+            document_key(
+                document.texts,
+                () if number else self.before,
+                speakers=document.speakers,
+                names=document.names,
+            )
             for number, document in enumerate(file.documents)
         ]
 

@@ -39,13 +39,16 @@ RECORD = ".cadec-finished"
 _MAX_LENGTH = 1 << 16
 
 
-def document_key(texts: Sequence[str], before: Sequence[str] = (), *, speakers: bool = False) -> str:
+def document_key(
+    texts: Sequence[str], before: Sequence[str] = (), *, speakers: bool = False, names: Sequence[str] = ()
+) -> str:
     """A document's key: a checksum of everything that its translation depends on.
 
-    That is its sentences, the target sentences before it, and whether it has names of speakers, as subtitles
-    do; they are not translated.
+    That is its sentences, the target sentences before it, whether it has names of speakers, as subtitles do,
+    which are not translated, and the names that are beside the text.
     """
-    content = json.dumps([list(texts), list(before), speakers], ensure_ascii=False)
+    known = [list(names)] if names else []
+    content = json.dumps([list(texts), list(before), speakers, *known], ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 

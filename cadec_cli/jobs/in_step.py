@@ -33,6 +33,7 @@ from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions, options_as_data
+from cadec_cli.text.cast import last_turns
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats import StreamedText, TextFile
 
@@ -261,7 +262,12 @@ class FileTranslation:
 
     def _header(self, json_lines: bool) -> dict[str, Any]:
         """Everything that the result depends on."""
-        documents = [[one.texts for one in self.documents], [one.speakers for one in self.documents]]
+        documents: list[Any] = [
+            [one.texts for one in self.documents],
+            [one.speakers for one in self.documents],
+        ]
+        if any(one.names for one in self.documents):
+            documents.append([one.names for one in self.documents])
         text = json.dumps(documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
         before = hashlib.sha256(json.dumps(self.before.sentences).encode()).hexdigest()
         return {
@@ -383,6 +389,7 @@ class _OpenDocument:
     number: int
     state: DocumentState
     done: int = 0
+    before: tuple[str, ...] = ()  # sentences of the last speakers, who may be addressed
     came: list[Sentence] = field(default_factory=list)
 
 
@@ -441,7 +448,11 @@ class StreamTranslation:
     def _translate_batch(self, documents: Sequence[_OpenDocument]) -> Iterator[Translation]:
         """Translate the new sentences of some documents, in step."""
         state = State(0, dict(enumerate(document.state for document in documents)))
-        made = self.translator.translate_documents([document.came for document in documents], start=state)
+        made = self.translator.translate_documents(
+            [document.came for document in documents],
+            before=[document.before for document in documents] if self.translator.options.cast else None,
+            start=state,
+        )
         for translation in document_by_document(made, [len(document.came) for document in documents]):
             document = documents[translation.document]
             self.sentences += 1
@@ -452,4 +463,6 @@ class StreamTranslation:
             )
         for document in documents:
             document.done += len(document.came)
+            texts = [*document.before, *(sentence.text for sentence in document.came)]
+            document.before = last_turns(texts)
             document.came = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cadec_cli.text.manner import Manner
 from cadec_cli.text.token_text import TokenText
 
 Ids = tuple[int, ...]
@@ -40,6 +41,7 @@ class NBest:
     vocabulary: str = ""  # the identity of the vocabulary of the ids; empty if there are no ids
     before: str = ""
     after: str = ""
+    manner: Manner | None = None  # how the sentence is to be said, if a user asks for that
 
     def wrap(self, text: str) -> str:
         """Put the untranslated text back around a translation."""

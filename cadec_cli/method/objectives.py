@@ -7,6 +7,7 @@
     length        |y|                  in tokens
     defects       how many defects y has, each of which rules it out as a translation
     glossary      how many terms of a glossary y respects
+    manner        log p(form of address, gender of the speaker | what the user asks for) − log p(…)
     address       log p(form of address of y | the sentences before) − log p(form of address of y)
 
 A D-LM of several languages can also read pairs: the sources of the sentences before and x itself, with their
@@ -38,6 +39,7 @@ NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
 BACK, LENGTH, DEFECTS, ADDRESS = "back", "length", "defects", "address"
 PAIRS_CONDITIONAL, PAIRS_FREE = "pairs-conditional", "pairs-free"
 GLOSSARY = "glossary"  # also the name of its weight, which any objective has if there is a glossary
+MANNER = "manner"  # also the name of its weight, which any objective has if a manner is asked for
 # What a D-LM reads: the translations before, these with their sources, or first the one and then the other.
 TARGET, PAIRS, BOTH = "target", "pairs", "both"
 READINGS = (TARGET, PAIRS, BOTH)
@@ -51,6 +53,9 @@ DEFECT_COST = 10_000.0  # more than any difference of scores, so that a sound hy
 
 # What a respected term is worth, in nats: more than most models find it unlikely. See docs/terms.md.
 GLOSSARY_WEIGHT = 25.0
+
+# What is asked for is certain: see `engines.manner_term` for the scale, docs/formality.md for the figures.
+MANNER_WEIGHT = 1.0
 
 # (terms, weights) → score; terms are numbers, arrays or tensors of one shape.
 Formula = Callable[[Mapping[str, Any], Mapping[str, float]], Any]
@@ -220,6 +225,11 @@ def reward_terms(inner: Objective, weight: float) -> Objective:
         terms=(*inner.terms, GLOSSARY),
         weights={**inner.weights, GLOSSARY: weight},
     )
+
+
+def follow_manner(inner: Objective, weight: float) -> Objective:
+    """The same objective with a reward for the manner that a user asks for."""
+    return inner.plus(MANNER, weight)
 
 
 def objective(name: str, weights: Mapping[str, float] | None = None, reads: str = TARGET) -> Objective:

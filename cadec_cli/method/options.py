@@ -18,6 +18,8 @@ from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import (
     GLOSSARY,
     GLOSSARY_WEIGHT,
+    MANNER,
+    MANNER_WEIGHT,
     NMT,
     OBJECTIVES,
     OPTIONAL,
@@ -131,8 +133,8 @@ class DecodingDefaults:
         wrong = misfits(self, _BOUNDS) + weight_misfits(self.weight)
         if wrong:
             raise CadecError("invalid decoding options: " + "; ".join(wrong))
-        # raises for weights that it does not have; a glossary's can be given to all
-        objective(self.objective, _without_glossary(self.weight), self.reads)
+        # raises for weights that it does not have; those of a glossary and a manner can be given to all
+        objective(self.objective, _of_formula(self.weight), self.reads)
 
 
 @dataclass(frozen=True)
@@ -194,8 +196,26 @@ class TranslationOptions(DecodingDefaults):
         stored=False,
     )
 
+    cast: str = option_field(
+        "",
+        "file of the people who speak: name, gender (f, m), formal: or informal: with whom they address so",
+        str,
+        stored=False,
+        metavar="FILE",
+    )
+    about: str = option_field(
+        "",
+        "file about the text, such as a synopsis, in the target language: context of every sentence",
+        str,
+        stored=False,
+        rare=True,
+        metavar="FILE",
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "cast", fsdecode(self.cast or ""))
+        object.__setattr__(self, "about", fsdecode(self.about or ""))
         object.__setattr__(self, "term", parse_term_options(self.term))
         object.__setattr__(self, "glossary", glossary_sources(self.glossary))
         if wrong := misfits(self, _MORE_BOUNDS):
@@ -225,10 +245,21 @@ class TranslationOptions(DecodingDefaults):
                 f"{option('search', self.search)} can't respect a glossary",
                 "rerank, lattice and sentence can, which choose from n-best lists",
             )
-        if self.formality != AUTO and not self.reads_context:
+        if self.cast and not self.asks_for_manner:
             raise UsageError(
-                f"{option('formality', self.formality)} needs context, and {self.without_context} reads none",
+                f"{option('search', self.search)} can't follow a cast",
+                "rerank, lattice and sentence can, which choose from n-best lists",
+            )
+        if self.about and not self.reads_context:
+            raise UsageError(
+                f"{option('about')} needs context, and {self.without_context} reads none",
                 "rerank, lattice and beam with an objective such as c-score do",
+            )
+        if self.formality != AUTO and not self.reads_context and not self.asks_for_manner:
+            raise UsageError(
+                f"{option('formality', self.formality)} needs lists or context, and {self.without_context} "
+                "has neither",
+                "rerank, lattice and sentence choose from lists; beam reads context",
             )
 
     @property
@@ -249,12 +280,22 @@ class TranslationOptions(DecodingDefaults):
         """The objective with its weights; for a search that reads no context, the S-NMT's own score."""
         if not search_kind(self.search).reads_context:
             return objective("sentence")
-        return objective(self.objective, _without_glossary(self.weight), self.reads)
+        return objective(self.objective, _of_formula(self.weight), self.reads)
 
     @property
     def glossary_weight(self) -> float:
         """The reward for a term of the glossary that a hypothesis respects."""
         return self.weight.get(GLOSSARY, GLOSSARY_WEIGHT)
+
+    @property
+    def manner_weight(self) -> float:
+        """The weight of the form of address, and of the speaker's gender, that is asked for."""
+        return self.weight.get(MANNER, MANNER_WEIGHT)
+
+    @property
+    def asks_for_manner(self) -> bool:
+        """Tell whether sentences are to be said in a certain way, and searched for in lists."""
+        return bool(self.formality != AUTO or self.cast) and search_kind(self.search).needs == LISTS
 
     @property
     def policy(self) -> ContextPolicy:
@@ -317,9 +358,9 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
 def options_as_data(options: DecodingDefaults) -> dict[str, Any]:
     """Options as plain data. What earlier versions did not know is left out while it is as it always was.
 
-    That is what the D-LM reads, if it is the target, and an absent glossary.
+    That is what the D-LM reads, if it is the target, and an absent glossary, cast or text about the text.
     """
-    usual = {"reads": TARGET, "glossary": ()}
+    usual = {"reads": TARGET, "glossary": (), "cast": "", "about": ""}
     data = dataclasses.asdict(options)
     return {name: value for name, value in data.items() if name not in usual or value != usual[name]}
 
@@ -344,8 +385,9 @@ def _glossary_source(given: Any) -> str:
     return glossary_lines(given)
 
 
-def _without_glossary(weights: Mapping[str, float]) -> dict[str, float]:
-    return {name: weight for name, weight in weights.items() if name != GLOSSARY}
+def _of_formula(weights: Mapping[str, float]) -> dict[str, float]:
+    """The weights of an objective, without those that all of them have if they are asked for."""
+    return {name: weight for name, weight in weights.items() if name not in (GLOSSARY, MANNER)}
 
 
 def named_weights(given: Any) -> dict[str, float]:

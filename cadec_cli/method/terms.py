@@ -19,7 +19,17 @@ from typing import TYPE_CHECKING, Any
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.extensions import Registry
 from cadec_cli.fs.read import read_data
-from cadec_cli.method.objectives import ADDRESS, BACK, DEFECTS, GLOSSARY, LENGTH, LM_TERMS, NMT, Objective
+from cadec_cli.method.objectives import (
+    ADDRESS,
+    BACK,
+    DEFECTS,
+    GLOSSARY,
+    LENGTH,
+    LM_TERMS,
+    MANNER,
+    NMT,
+    Objective,
+)
 
 if TYPE_CHECKING:
     from cadec_cli.arrays import Floats
@@ -101,7 +111,7 @@ _OWN = (
     ),
 )
 # Terms that every search computes itself, or that protection and a glossary add.
-_COMPUTED_ELSEWHERE = (NMT, *LM_TERMS, DEFECTS, GLOSSARY)
+_COMPUTED_ELSEWHERE = (NMT, *LM_TERMS, DEFECTS, GLOSSARY, MANNER)
 
 TERMS: Registry[Term] = Registry("cadec.terms", Term, {one.name: one for one in _OWN})
 

@@ -26,7 +26,7 @@ from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import PAIRS
 from cadec_cli.method.options import TranslationOptions, options_record
 from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
-from cadec_cli.text.documents import Document
+from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.sentences import split_sentences
 
@@ -149,7 +149,7 @@ class Session:
         self.direction = direction or Direction()
         self.language = iso_code(self.direction.source) if self.direction.source else ""
         self._translator = self._translating(options)
-        self._policies: dict[str, ContextPolicy] = {}  # by formality, for their seeds
+        self._policies: dict[tuple[str, str], ContextPolicy] = {}  # by formality and about, for their seeds
         self.changed: int | None = None  # the sentence of the current document that a person changed last
         self.begin(documents, after)
 
@@ -215,7 +215,9 @@ class Session:
         clean = line.encode("utf-8", "replace").decode("utf-8")
         return split_sentences(clean, self.language)
 
-    def translate(self, sentences: Sequence[str], *, speakers: bool | None = None) -> Iterator[Entry]:
+    def translate(
+        self, sentences: Sequence[str | Sentence], *, speakers: bool | None = None
+    ) -> Iterator[Entry]:
         """Continue the current document; each sentence is added to it before it is yielded.
 
         `speakers` tells whether they come from subtitles; None means the same as the sentence before them.
@@ -293,7 +295,7 @@ class Session:
         before = self._before(place)
         needs = search_kind(options.search).needs
         # else the S-NMT read another text, or its lists lack candidates
-        alike = options.protect == entry.options.protect and options.glossary == entry.options.glossary
+        alike = _lists_like(options) == _lists_like(entry.options)
         if alike and needs == LISTS == search_kind(entry.options.search).needs:
             parts = self._translator.rechoose(entry.parts, before)
             if entry.picked:
@@ -303,7 +305,8 @@ class Session:
         if entry.picked or needs == PASSAGES:  # picked from other hypotheses, or depends on the source alone
             return entry
         document = Document.of([entry.source], speakers=entry.speakers)
-        (again,) = self._translator.translate_documents([document], contexts=[before])
+        sources = [part.source for earlier in self.current[:place] for part in earlier.parts]
+        (again,) = self._translator.translate_documents([document], contexts=[before], before=[sources])
         return self._entry(entry.source, again.parts, before, options, entry.speakers)
 
     def _with_choice_of(self, part: TranslatedPart, other: TranslatedPart) -> TranslatedPart:
@@ -450,10 +453,16 @@ class Session:
 
     def _policy(self, options: TranslationOptions) -> ContextPolicy:
         """Return the options' policy, with the seed for their formality, which is encoded once."""
-        if options.formality not in self._policies:
-            self._policies[options.formality] = context_policy(self.models, options)
-        seeded = self._policies[options.formality]
+        key = options.formality, options.about
+        if key not in self._policies:
+            self._policies[key] = context_policy(self.models, options)
+        seeded = self._policies[key]
         return dataclasses.replace(options.policy, seed=seeded.seed, seed_sources=seeded.seed_sources)
+
+
+def _lists_like(options: TranslationOptions) -> tuple[object, ...]:
+    """Return what lists depend on, beside the models: their hypotheses, and the candidates among them."""
+    return options.protect, options.glossary, options.formality, options.cast
 
 
 def context_after(

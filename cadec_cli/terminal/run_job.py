@@ -24,6 +24,7 @@ from cadec_cli.terminal.console import write_result
 if TYPE_CHECKING:
     from cadec_cli.bundle.load import LoadedModels
     from cadec_cli.decoding.confidence import FlaggedSentence
+    from cadec_cli.decoding.manner.outcomes import UnmetDemands
     from cadec_cli.decoding.translation import Translation
     from cadec_cli.jobs.by_document import BulkTranslation
     from cadec_cli.jobs.in_step import FileTranslation, SideOutput, StreamTranslation, Written
@@ -168,11 +169,13 @@ def write_translations(
     resume: bool = False,
     flagging: bool = False,
     written: Written = lambda number, file, content: None,
+    unmet: UnmetDemands | None = None,
 ) -> list[FlaggedSentence]:
     """Write files in their layout, or JSON lines, to the requested output; return the flagged sentences.
 
     On standard output, sentences are flagged only with `flagging`: the list of a stream may never end.
-    `written` is called with each file that is written in its layout.
+    `written` is called with each file that is written in its layout; `unmet` counts the sentences that are
+    not as demanded.
     """
     from cadec_cli.decoding.confidence import FlagCollector
     from cadec_cli.errors import Interrupted
@@ -180,7 +183,7 @@ def write_translations(
     from cadec_cli.jobs.json_lines import json_bytes
 
     if isinstance(work, FileTranslation) and work.plan is not None:
-        return work.to_files(
+        flagged = work.to_files(
             json_lines=json_lines,
             resume=resume,
             track=_track,
@@ -188,6 +191,9 @@ def write_translations(
             damaged=console.warn,
             written=written,
         )
+        for one in flagged if unmet is not None else ():
+            unmet.add(one.reasons)
+        return flagged
     flags = FlagCollector(work.judge)
     done = 0
 
@@ -198,6 +204,7 @@ def write_translations(
             done += 1  # the next one is asked for when this one has been written
 
     in_order = translations_in_order(work)
+    in_order = in_order if unmet is None else unmet.watch(in_order)
     translations = count_done(flags.watch(in_order) if flagging else in_order)
     pieces = json_bytes(translations, work.judge) if json_lines else work.restore(translations, written)
     try:
@@ -215,14 +222,34 @@ def write_translations(
     return flags.found
 
 
+def note_unmet(unmet: UnmetDemands | None) -> None:
+    """Say how many sentences are not as demanded."""
+    for flag, count in unmet.found.most_common() if unmet is not None else ():
+        sentences = "sentence is" if count == 1 else "sentences are"
+        console.note(f"{count:,} {sentences} {flag}; --flag lists {'it' if count == 1 else 'them'}")
+
+
 def write_by_document(
-    work: BulkTranslation, pool: WorkerPool, *, resume: bool, flagging: bool, written: Written
+    work: BulkTranslation,
+    pool: WorkerPool,
+    *,
+    resume: bool,
+    flagging: bool,
+    written: Written,
+    unmet: UnmetDemands | None = None,
 ) -> None:
     """Have a pool translate; with `flagging`, list the flagged sentences."""
     from cadec_cli.terminal.views.translations import show_flagged_of_files
 
     survey = work.survey(lambda files, total: console.track(files, "read", total, "files"))
     found: dict[int, Sequence[FlaggedSentence]] = {}
+
+    def doubted(number: int, flagged: Sequence[FlaggedSentence]) -> None:
+        if flagging:
+            found[number] = flagged
+        for one in flagged if unmet is not None else ():
+            unmet.add(one.reasons)
+
     work.run(
         pool,
         survey,
@@ -230,7 +257,7 @@ def write_by_document(
         count=lambda done, total: console.track(done, "translate", total, "sentences"),
         resumed=_note_resumed,
         damaged=console.warn,
-        doubted=found.__setitem__ if flagging else None,
+        doubted=doubted if flagging or unmet is not None else None,
         written=written,
     )
     if flagging:

@@ -15,12 +15,13 @@ T = TypeVar("T")
 class Sentence:
     """One sentence without the white space around it.
 
-    `place` is where a person finds it in the file, such as a line number or a time. Sentences that differ
-    only in that are equal.
+    `place` is where a person finds it in the file, such as a line number or a time; `speaker` is who says it,
+    if the file tells. Sentences that differ only in these are equal.
     """
 
     text: str
     place: str = field(default="", compare=False)
+    speaker: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,12 @@ class Document:
     def texts(self) -> tuple[str, ...]:
         """The sentences as plain strings."""
         return tuple(sentence.text for sentence in self.sentences)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Who says each sentence, as far as the file tells beside its text; empty if it tells nothing."""
+        names = tuple(sentence.speaker for sentence in self.sentences)
+        return names if any(names) else ()
 
     def __len__(self) -> int:
         return len(self.sentences)

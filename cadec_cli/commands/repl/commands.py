@@ -21,7 +21,7 @@ from cadec_cli.errors import CadecError, as_flags
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.paths import expand_user, resolve_path
 from cadec_cli.jobs.outputs import check_outputs
-from cadec_cli.method.objectives import GLOSSARY
+from cadec_cli.method.objectives import GLOSSARY, MANNER
 from cadec_cli.method.options import AUTO, TranslationOptions, with_flags
 from cadec_cli.session.files import read_session, write_session
 from cadec_cli.session.session import Entry, Session
@@ -77,6 +77,8 @@ def with_option(options: TranslationOptions, name: str, value: str) -> Translati
         if value.lower() == "default":
             return dataclasses.replace(options, term={})
         return with_flags(options, {"term": [value]})
+    if item.name in ("cast", "about"):
+        return dataclasses.replace(options, **{item.name: "" if value.lower() == "off" else value})
     if item.name == "glossary":
         return dataclasses.replace(options, glossary=() if value.lower() == "off" else (value,))
     return with_flags(options, {item.name: _read(own, item, value)})
@@ -109,12 +111,16 @@ def _format_value(value: Any, name: str, options: TranslationOptions) -> str:
         used = dict(options.weighted_objective.weights)
         if options.glossary:
             used[GLOSSARY] = options.glossary_weight
+        if options.asks_for_manner:
+            used[MANNER] = options.manner_weight
         weights = ", ".join(f"{key}={number:g}" for key, number in used.items())
         return weights if value and weights else f"{weights or 'none'} (default)"
     if name == "glossary":
         return ", ".join(map(_glossary_name, value)) or "none"
     if name == "term":
         return ", ".join(f"{key}={text}" for key, text in value.items()) or "none"
+    if name in ("cast", "about"):
+        return value or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -20,6 +20,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import MAX_INPUT_BYTES, MAX_LINE_LENGTH
 from cadec_cli.session.session import Entry, Session
 from cadec_cli.terminal import console
+from cadec_cli.text.documents import Sentence
 
 
 class Quit(Exception):  # noqa: N818 - it is not an error
@@ -66,6 +67,7 @@ class Repl:
         self.written: set[Path] = set()  # files of this session, which may write them again
         self.unheard: float | None = None  # the temperature before a formality was set
         self._more = False  # lines are waiting
+        self._entered = 0  # lines with text
         self._failures = 0
 
     def read(self, stream: IO[bytes]) -> bool:
@@ -148,7 +150,10 @@ class Repl:
         return f"did you mean /{near[0]}? /help lists all" if near else "/help lists all"
 
     def _translate(self, line: str) -> None:
-        for entry in self.session.translate(self.session.sentences(line)):
+        self._entered += 1
+        place = f"line {self._entered}"  # what is in one line is said by one person
+        line_of = [Sentence(text, place) for text in self.session.sentences(line)]
+        for entry in self.session.translate(line_of):
             self.save(at_once=not self._more)
             self.show(entry)
             judge = self.session.judge

@@ -72,7 +72,10 @@ class TermCandidates:
             bases = [one.text for one in likely[:_BASES]]
             for inserted in (False, True):
                 drafts = self._with_mention(core.text, mention, bases, inserted=inserted)
-                new = {one.text: self._hypothesis(one, nbest.vocabulary) for one in drafts}
+                new = {
+                    one.text: hypothesis_of(one.text, one.log_prob, nbest.vocabulary, self.model, self.text)
+                    for one in drafts
+                }
                 found = {**new, **found}
                 if any(len(respected(mentions, text)) > best for text in new):
                     break  # else the bases do not say at all what the term says
@@ -168,11 +171,15 @@ class TermCandidates:
         scores = self.model.log_probs([source] * len(distinct), [one.text for one in distinct])
         return [replace(one, log_prob=score) for one, score in zip(distinct, scores, strict=True)]
 
-    def _hypothesis(self, draft: _Draft, vocabulary: str) -> Hypothesis:
-        known = [self.model.target_text] if isinstance(self.model, Completes) else []
-        known += [self.text] if self.text is not None else []
-        ids = next((text.encode(draft.text) for text in known if text.identity == vocabulary), ())
-        return Hypothesis(draft.text, draft.log_prob, tuple(ids))
+
+def hypothesis_of(
+    text: str, log_prob: float, vocabulary: str, model: TranslationModel, reader: TokenText | None
+) -> Hypothesis:
+    """Return a candidate as a hypothesis; it has ids if the list's vocabulary is a known one."""
+    known = [model.target_text] if isinstance(model, Completes) else []
+    known += [reader] if reader is not None else []
+    ids = next((one.encode(text) for one in known if one.identity == vocabulary), ())
+    return Hypothesis(text, log_prob, tuple(ids))
 
 
 def respected(mentions: Sequence[Mention], text: str) -> tuple[Mention, ...]:

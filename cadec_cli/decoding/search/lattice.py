@@ -34,10 +34,12 @@ from cadec_cli.method.objectives import (
     FREE,
     GLOSSARY,
     LM_TERMS,
+    MANNER,
     NMT,
     PAIRS,
     TARGET,
     Objective,
+    follow_manner,
     penalise_defects,
     reward_terms,
 )
@@ -69,6 +71,7 @@ def _search(
     objective = options.weighted_objective
     names = {name for source in extra_terms for name in source.names}
     chosen = reward_terms(objective, options.glossary_weight) if GLOSSARY in names else objective
+    chosen = follow_manner(chosen, options.manner_weight) if MANNER in names else chosen
     policy = context_policy(models, options)
     # With a seed, what was chosen says more than the lists, which do not know what the user asked for.
     reads_lists = any(isinstance(term, ReadsLists) and term.reads_lists for term in extra_terms)

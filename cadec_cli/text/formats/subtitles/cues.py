@@ -28,18 +28,23 @@ _TIME = re.compile(
 )
 _TORN_TIME = re.compile(r"[\d:,.\s>-]+$")
 _ASS_EVENT = re.compile(r"\s*(Dialogue|Comment):((?:[^,\r\n]*,){9})?")
+_VOICE = re.compile(r"\s*<v(?:\.[^\s<>]*)?[ \t]+([^<>\r\n]{1,100})>")
 _ASS_BREAK = re.compile(r"\\[Nn]")
 
 
 @dataclass(frozen=True)
 class Cue:
-    """A cue with text: times in milliseconds, and a style, which differs between voices and signs."""
+    """A cue with text: times in milliseconds, and a style, which differs between voices and signs.
+
+    `speaker` is who says it, if the format has a place for that, and it is filled in.
+    """
 
     start: int
     end: int
     style: str
     lines: tuple[CueLine, ...]
     span: Span  # of all its lines in the file, tags included
+    speaker: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,9 @@ def _timed_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[
         kept = trim(block, position == len(blocks) - 1)
         found = [cue_line(text, line.start, line.end, subtitle_format, tags=tags) for line in kept]
         span = (kept[0].start, kept[-1].end) if kept else (0, 0)
-        cues.append(Cue(start, end, "", tuple(line for line in found if line), span))
+        voice = _VOICE.match(text, kept[0].start) if kept and subtitle_format == "vtt" else None
+        speaker = " ".join(html.unescape(voice[1]).split()) if voice else ""
+        cues.append(Cue(start, end, "", tuple(line for line in found if line), span, speaker))
     return cues
 
 
@@ -195,7 +202,8 @@ def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cu
             found.append(cue_line(text, start, stop.start() if stop else line.end, "ass", tags=tags))
             start = stop.end() if stop else line.end
         lines = tuple(part for part in found if part)
-        cues.append(Cue(event.start, event.end, event.style, lines, (first, line.end)))
+        actor = " ".join(event.name.split())
+        cues.append(Cue(event.start, event.end, event.style, lines, (first, line.end), actor))
     return cues
 
 
