@@ -40,11 +40,13 @@ from cadec_cli.method.context import Context, Pair
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
+from cadec_cli.text.address import ADDRESS_LANGUAGES
 from cadec_cli.text.cast import Conversation, read_cast
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.glossary.entries import Glossary
 from cadec_cli.text.manner import FORMS, Manner
 from cadec_cli.text.protected.core import Core, core_between
+from cadec_cli.text.sentences import base_language
 from cadec_cli.text.token_text import TokenText
 
 # Turns the units of some waves into the items that a search reads.
@@ -99,7 +101,9 @@ class Translator:
         self.options = options or TranslationOptions()
         self.language = language
         self._glossary = glossary_of(self.options, language)
-        self.search = build(models, self.options, with_counted_terms(extra_terms, self.options))
+        begin = conversations(self.options, models.target_language)
+        terms = with_counted_terms(extra_terms, self.options, manner=begin is not None)
+        self.search = build(models, self.options, terms)
         self._from_lists = search_kind(self.options.search).needs == LISTS
         self._listing = listing
         self._protected = protect(models.translation, language) if self.options.protect else None
@@ -110,7 +114,7 @@ class Translator:
             protect=self.options.protect,
             cut=self.options.long != "refuse",
             glossary=self._glossary,
-            conversation=conversations(self.options, models.target_language),
+            conversation=begin,
         )
 
     def judge(self, below: float = FLAG_BELOW) -> Judge:
@@ -436,7 +440,7 @@ def choose(
         for document, of_document in enumerate(lists)
     ]
     return _in_step(
-        build(models, options, with_counted_terms(extra_terms, options)),
+        build(models, options, with_counted_terms(extra_terms, options, manner=begin is not None)),
         units,
         State(0, {}),
         State.at_start(len(lists), contexts),
@@ -452,13 +456,22 @@ def choose(
 
 
 def conversations(options: TranslationOptions, language: str) -> Callable[[], Conversation] | None:
-    """Return what begins to follow a document's speakers; None if the options ask for no manner.
+    """Return what begins to follow a document's speakers.
 
-    The language is the target's.
+    None if the options ask for no manner, or if no forms of the target's language are known; then the seed is
+    all that shows how people are to be addressed.
     """
     if not options.asks_for_manner:
         return None
     cast = read_cast(options.cast) if options.cast else None
+    if base_language(language) not in ADDRESS_LANGUAGES:
+        if cast is not None or not options.reads_context:
+            asked = option("cast") if cast is not None else option("formality", options.formality)
+            raise UsageError(
+                f"{asked} is not possible in {language or 'a language that is not named'!r}",
+                f"forms of address are known in {', '.join(ADDRESS_LANGUAGES)}",
+            )
+        return None
     return lambda: Conversation(cast, language, FORMS.get(options.formality, ""))
 
 

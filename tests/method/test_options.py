@@ -76,7 +76,9 @@ def test_what_a_search_makes_of_the_options(search: str, size: int, rolling: boo
         ({"alpha": -1.0}, "alpha"),
         ({"search": "beam", "objective": "pmi"}, "does not look at the source"),
         ({"search": "beam", "objective": "bayes"}, "scores whole sentences"),
-        ({"search": "sentence", "formality": "formal"}, "reads none"),
+        ({"search": "doc-nmt", "formality": "formal"}, "has neither"),
+        ({"search": "beam", "cast": "cast.tsv"}, "can't follow a cast"),
+        ({"search": "sentence", "about": "about.txt"}, "reads none"),
     ],
 )
 def test_impossible_options_are_refused(given_options: dict[str, object], problem: str) -> None:

@@ -127,9 +127,15 @@ def _count(counted: int | None) -> float:
     return float(counted)
 
 
-def with_counted_terms(extra_terms: tuple[AnyTerm, ...], options: TranslationOptions) -> tuple[AnyTerm, ...]:
-    """Add the terms that were counted when lists were made: defects, and respected entries of a glossary."""
-    counted: list[AnyTerm] = [MannerTerm()] if options.asks_for_manner else []
+def with_counted_terms(
+    extra_terms: tuple[AnyTerm, ...], options: TranslationOptions, *, manner: bool = False
+) -> tuple[AnyTerm, ...]:
+    """Add the terms of what is known of lists when they are made.
+
+    These are the manner of their sentences, if one is asked for, and what was counted: defects, and respected
+    entries of a glossary.
+    """
+    counted: list[AnyTerm] = [MannerTerm()] if manner else []
     if options.glossary:
         counted += [DefectTerm(), GlossaryTerm()]
     elif options.protect:

@@ -366,10 +366,34 @@ def glossary(name: str) -> Callable[[Path], None]:
     return load
 
 
+def cast(directory: Path) -> None:
+    """Everybody of a cast is known by every name, and may be addressed."""
+    from cadec_cli.text.cast import Conversation, read_cast
+    from cadec_cli.text.documents import Sentence
+
+    (path,) = directory.iterdir()
+    found = read_cast(str(path))
+    assert found.people
+    conversation = Conversation(found, "ru")
+    for person in found.people:
+        for name in person.names:
+            assert name in found
+            manner, _ = conversation.follow(Sentence("Hello.", "", name), speakers=True)
+            assert (manner.gender if manner is not None else "") == person.gender
+
+
 SETS = ("cadec_cli/evaluation/contrastive/sets.py",)
 GENERATIVE = ("cadec_cli/evaluation/generative/sets.py",)
 LISTS = ("cadec_cli/jobs/json_lines.py",)
 GLOSSARIES = ("cadec_cli/text/glossary/reader.py", "cadec_cli/text/glossary/entries.py")
+CASTS = ("cadec_cli/text/cast.py",)
+CAST = "# who\nAnna|Mrs Reed\tf\tformal: Boris, *\tinformal: Max\nBoris\tm\tformal: *\nMax\tm\nВсе\t-\n"
+PEOPLE = st.lists(
+    st.sampled_from(
+        [*"\t\t\n\n|,:*#-fm ", "Anna", "ANNA", "ß", "İ", "formal:", "informal: ", "(x)", "\u0301"]
+    ),
+    max_size=24,
+).map(lambda parts: "".join(parts).encode())
 GLOSSARY = (
     "# terms\nlamp\tлампа|лампу\nBlack Knight\t!Чёрный рыцарь\tname\nRosebud\t=\nC++ (x)\tC++\n灯\tlamp\n"
 )
@@ -459,6 +483,8 @@ TARGETS = {
         GLOSSARIES, text("terms.csv", 'source,target\nlamp,"лампа|лампу"\nC,!=\n'), glossary("terms.csv")
     ),
     "glossary, TBX": Target(GLOSSARIES, text("terms.tbx", TBX), glossary("terms.tbx")),
+    "cast": Target(CASTS, text("cast.tsv", CAST), cast),
+    "cast, any people": Target(CASTS, text("cast.tsv", CAST), cast, written=PEOPLE, only_written=True),
     "formality": Target(
         ("cadec_cli/text/formality.py",), text("seeds.json", json.dumps(FORMALITY)), formality
     ),
