@@ -2,8 +2,9 @@
 
     python -m bench.about [--bundle B] [-T 1]
 
-Every sentence has an English word with two Russian ones, and stands alone. Counted is how often its translation
-has the word that the text calls for: without it, with it, and with the text about the other meaning.
+Every sentence has an English word with two Russian ones, and stands alone. Counted is how often its
+translation has the word that the text calls for: without it, with it, and with the text about the other
+meaning.
 """
 
 import argparse
@@ -45,7 +46,6 @@ ITEMS = (
         ("Это рассказ о слоне.", "хобот"),
         ("Путешественники собирают вещи.", "сундук|чемодан"),
     ),
-    Item("There is a mouse here.", ("Кот живёт в подвале.", "мыш"), ("Программист чинит компьютер.", "мышк")),
     Item("He saw the tank.", ("Это фильм о войне.", "танк"), ("Рыбки живут у него дома.", "аквариум|бак")),
     Item("The seal was there.", ("Животные живут на льду.", "тюлен"), ("Король пишет письмо.", "печат")),
     Item("They need a bat.", ("Это история о бейсболе.", "бит"), ("Учёные изучают пещеры.", "летуч")),

@@ -7,9 +7,12 @@ second take the ids of the first, which may segment a text differently than enco
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from cadec_cli.text.manner import Manner
 from cadec_cli.text.token_text import TokenText
+
+if TYPE_CHECKING:
+    from cadec_cli.text.manner import Manner
 
 Ids = tuple[int, ...]
 
