@@ -38,7 +38,7 @@ CONTEXT_SOURCES = ("chosen", "sentence")
 LONG_SENTENCES = ("split", "refuse")
 AUTO = "auto"
 FORMALITIES = (AUTO, "formal", "informal")
-# With a formality, T is at most this: at higher temperatures the D-LM is too weak to enforce it.
+# With a formality, the beam's T is at most this: at higher temperatures the D-LM is too weak to enforce it.
 FORMALITY_TEMPERATURE = 1.0
 
 # The most hypotheses, beams and paths; memory and time grow with them.
@@ -190,15 +190,15 @@ class TranslationOptions(DecodingDefaults):
     )
     formality: str = option_field(
         AUTO,
-        f"form of address: auto (as in the context), formal or informal; the latter two set "
-        f"T = {FORMALITY_TEMPERATURE:g} unless T is given",
+        f"form of address: auto (as in the context), formal or informal; with {option('search', 'beam')} the "
+        f"latter two set T = {FORMALITY_TEMPERATURE:g} unless T is given",
         choices=FORMALITIES,
         stored=False,
     )
 
     cast: str = option_field(
         "",
-        "file of the people who speak: name, gender (f, m), formal: or informal: with whom they address so",
+        "file of the people who speak: name, gender (f or m), and whom they address formally or informally",
         str,
         stored=False,
         metavar="FILE",
@@ -332,8 +332,8 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     """Change the options that `flags` names.
 
     Weights and options of terms that are not named stay, unless the objective changes; the weight of pairs,
-    unless what is read changes; weights of added terms, unless the search is the beam, which scores tokens. A
-    formality lowers the temperature to `FORMALITY_TEMPERATURE`, unless one is given.
+    unless what is read changes; weights of added terms, unless the search is the beam, which scores tokens.
+    With the beam, a formality lowers the temperature to `FORMALITY_TEMPERATURE`, unless one is given.
     """
     known = [item.name for item in dataclasses.fields(options)]
     unknown = [name for name in flags if name not in known]
@@ -345,12 +345,13 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     if changed.get("reads", options.reads) != options.reads:
         kept.pop(PAIRS, None)
     search = changed.get("search", options.search)
-    if search in SEARCHES and search_kind(search).needs == STEPS:
+    by_steps = search in SEARCHES and search_kind(search).needs == STEPS
+    if by_steps:
         kept = {name: weight for name, weight in kept.items() if name not in OPTIONAL}
     changed["weight"] = {**kept, **named_weights(changed.get("weight"))}
     if isinstance(options, TranslationOptions):
         changed["term"] = {**(options.term if same else {}), **parse_term_options(changed.get("term"))}
-    if changed.get("formality", AUTO) != AUTO:
+    if changed.get("formality", AUTO) != AUTO and by_steps:
         changed.setdefault("temperature", min(FORMALITY_TEMPERATURE, options.temperature))
     return dataclasses.replace(options, **changed)
 

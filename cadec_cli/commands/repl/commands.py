@@ -225,17 +225,19 @@ def auto(repl: Repl, rest: str) -> None:
 
 
 def _address(repl: Repl, formality: str) -> None:
-    """Set the formality and, unless it is auto, a temperature at which it has an effect."""
+    """Set the formality; with the beam, also a temperature at which it has an effect."""
     before = repl.session.options
     flags: dict[str, Any] = {"formality": formality}
     if formality == AUTO and repl.unheard is not None:
         flags["temperature"] = repl.unheard
     repl.session.configure(with_flags(before, flags))
+    lowered = repl.session.options.temperature != before.temperature
     if AUTO in (formality, before.formality):
-        repl.unheard = before.temperature if formality != AUTO else None
+        repl.unheard = before.temperature if formality != AUTO and lowered else None
     repl.save()
     said = "as the context suggests" if formality == AUTO else formality
-    console.note(f"address is {said} from the next sentence on, at T {repl.session.options.temperature:g}")
+    at = f", at T {repl.session.options.temperature:g}" if lowered else ""
+    console.note(f"address is {said} from the next sentence on{at}; /redo 0 chooses again for all")
 
 
 def glossary(repl: Repl, rest: str) -> None:
