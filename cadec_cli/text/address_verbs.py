@@ -50,7 +50,11 @@ _SLAVIC_IMPERATIVES = {
         " беспокойся волнуйся успокойся плачь открой закрой оставь перестань прекрати думай подумай"
         " говори молчи расскажи объясни останься вернись знай принеси отдай отпусти давай входи пойми"
         " помни спроси ответь поезжай пусти попробуй представь убирайся проходи выходи поторопись"
-        " осторожничай жди"
+        " осторожничай жди убей следуй прими сдайся собери собирай веди держись поверни избавь руби"
+        " помолчи пройди пойди засунь предложи прочитай читай пиши напиши бери верни спаси защити"
+        " помилуй стань постой купи передай найди ищи сделай делай посиди сиди отойди подойди отвали"
+        " подними опусти смирись надейся постарайся старайся поздравляй начни закончи включи выключи"
+        " проверь выбери реши спи усни пей кушай"
     ),
     "uk": (
         "дай іди йди скажи покажи зачекай послухай подивись дивись слухай пробач вибач зателефонуй"
@@ -59,7 +63,8 @@ _SLAVIC_IMPERATIVES = {
         " поясни повернись знай принеси віддай відпусти давай зрозумій"
     ),
 }
-# Words that end as imperatives do and are none.
+# Endings of infinitives, of other forms of verbs, and of adjectives; then words that end as imperatives do.
+_NO_ENDING = re.compile(r"(?:[тчш]ь|шься|ться|[аоую]сь|лись|ли|[ыи]й|ым[иі]|ами|ями)$")
 _NO_IMPERATIVES = {
     "ru": (
         "если или они мои твои свои при дети люди чай мой твой свой какой такой который этой той"
@@ -175,29 +180,43 @@ def _french(text: str) -> VerbForms:
     return VerbForms(frozenset(found), begins, frozenset(counterparts))
 
 
-def other_forms(text: str, language: str, wanted: str) -> Iterator[tuple[int, int, str]]:
+@dataclass(frozen=True)
+class Proposal:
+    """Another word at characters `start` to `end` of a text; `known` if the one there is an imperative."""
+
+    start: int
+    end: int
+    word: str
+    known: bool
+
+
+def other_forms(text: str, language: str, wanted: str) -> Iterator[Proposal]:
     """Propose what words of a text would be in the wanted form of address if they were imperatives.
 
-    Yields places with new words; most of them are no words at all where the old ones were no imperatives.
+    Many proposals are no words at all: those for words that are no imperatives.
     """
     language = base_language(language)
     if language in _SLAVIC_POLITE:
         matches: Iterable[re.Match[str]] = _WORD.finditer(text)
         change = _slavic_polite if wanted == POLITE else _slavic_familiar
         left_out = _set(_NO_IMPERATIVES, language) | _set(_NO_VERBS, language)
+        imperatives = _set(_SLAVIC_IMPERATIVES, language)
     elif language == "fr":
         matches = _clauses(text)
         change = _french_polite if wanted == POLITE else _french_familiar
         left_out = _set(_NO_VERBS, language)
+        imperatives = _FRENCH_IMPERATIVES
     else:
         return
     for match in matches:
-        word = match[0]
-        infinitive = word.lower().endswith("ть") and word.lower() not in _set(_SLAVIC_IMPERATIVES, language)
-        if word.lower() not in left_out and not infinitive:
-            for other in change(word.lower()):
-                start, end = match.span()
-                yield start, end, other[:1].upper() + other[1:] if word[0].isupper() else other
+        word = match[0].lower()
+        known = word in imperatives
+        if known or not (word in left_out or _NO_ENDING.search(word)):
+            for other in change(word):
+                # a polite imperative is known by its familiar one
+                sure = known or (wanted == FAMILIAR and other in imperatives)
+                shown = other[:1].upper() + other[1:] if match[0][0].isupper() else other
+                yield Proposal(*match.span(), shown, sure)
 
 
 def _clauses(text: str) -> Iterator[re.Match[str]]:

@@ -54,13 +54,13 @@ def test_an_imperative_is_known_by_its_counterpart() -> None:
 )
 def test_imperatives_in_the_other_form(familiar: str, polite: str, language: str) -> None:
     def changed(text: str, wanted: str) -> str:
-        proposals = {start: (start, end, word) for start, end, word in other_forms(text, language, wanted)}
-        for start, end, word in sorted(proposals.values(), reverse=True):
-            text = text[:start] + word + text[end:]
+        proposals = {one.start: one for one in other_forms(text, language, wanted)}
+        for one in sorted(proposals.values(), key=lambda one: -one.start):
+            text = text[: one.start] + one.word + text[one.end :]
         return text
 
     assert changed(familiar, "V") == polite
-    proposed = {word.lower() for _, _, word in other_forms(polite, language, "T")}
+    proposed = {one.word.lower() for one in other_forms(polite, language, "T")}
     expected = set(verb_forms(familiar, language).words) - verb_forms(polite, language).words
     assert expected <= proposed
 
@@ -155,5 +155,5 @@ def test_any_text_has_forms(words: list[str], language: str) -> None:
         changed = in_gender(text, language, gender)
         if changed != text:
             assert other in speaker_genders(text, language)
-    for start, end, _ in other_forms(text, language, "V"):
-        assert 0 <= start < end <= len(text)
+    for one in other_forms(text, language, "V"):
+        assert 0 <= one.start < one.end <= len(text)

@@ -20,16 +20,18 @@ from cadec_cli.engines.manner_term import manner_values
 from cadec_cli.engines.protocols import Avoids, TranslationModel
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.text.address import address_words
-from cadec_cli.text.address_verbs import FAMILIAR, POLITE, other_forms, verb_endings
+from cadec_cli.text.address_verbs import FAMILIAR, POLITE, Proposal, other_forms, verb_endings
 from cadec_cli.text.manner import Manner, agreements, other, shown
 from cadec_cli.text.protected.core import Core
 from cadec_cli.text.speaker_gender import in_gender
 from cadec_cli.text.token_text import TokenText
 
 _MARGIN = 3.0  # a hypothesis as demanded that is less likely than the first by more does not do
-_BASES = 3  # hypotheses, and translations without the other form, of which words are changed
-_EDITS = 8  # words of a text that are tried as imperatives
-_COST = 9.0  # nats that the change of one word may cost; what is no word costs more
+_BASES = 2  # hypotheses, and translations without the other form, of which words are changed
+_AGAIN = 4  # translations without the other form
+_EDITS = 6  # words of a text that are tried as imperatives
+# Nats that the change of one word may cost, if it is known as an imperative and if not; else it is no word.
+_COST, _COST_OF_UNKNOWN = 7.0, 3.5
 _HOPELESS = 25.0  # nats below the first hypothesis
 _Scores = dict[str, float]
 
@@ -86,9 +88,8 @@ class MannerCandidates:
             ]
             words = address_words(form, language)
             if here and words:
-                count = max(len(asked[number].hypotheses) for number in here)
                 texts = self.model.avoid(
-                    [asked[number].source for number in here], count, words, verb_endings(form, language)
+                    [asked[number].source for number in here], _AGAIN, words, verb_endings(form, language)
                 )
                 found.update(zip(here, texts, strict=True))
         return found
@@ -116,11 +117,12 @@ class MannerCandidates:
         listed = {number: {one.text for one in nbest.hypotheses} for number, nbest in asked.items()}
         for (number, base), proposals in tried.items():
             known = scores[number]
-            good: dict[int, _Edit] = {}  # the likeliest at each place
+            good: dict[int, Proposal] = {}  # the likeliest at each place
             for one in sorted(proposals, key=lambda one: known.get(_edit(base, [one]), -math.inf)):
                 text = _edit(base, [one])
-                if known.get(text, -math.inf) > known[base] - _COST:
-                    good[one[0]] = one
+                cost = _COST if one.known else _COST_OF_UNKNOWN
+                if known.get(text, -math.inf) > known[base] - cost:
+                    good[one.start] = one
                 elif text not in listed[number]:
                     known.pop(text, None)
             if len(good) > 1:
@@ -217,16 +219,13 @@ def _lacks(nbest: NBest) -> bool:
     )
 
 
-_Edit = tuple[int, int, str]
-
-
-def _proposals(text: str, manner: Manner) -> list[_Edit]:
+def _proposals(text: str, manner: Manner) -> list[Proposal]:
     return list(other_forms(text, manner.language, manner.address))[:_EDITS]
 
 
-def _edit(text: str, edits: Sequence[_Edit]) -> str:
-    for start, end, word in sorted(edits, reverse=True):
-        text = text[:start] + word + text[end:]
+def _edit(text: str, edits: Sequence[Proposal]) -> str:
+    for one in sorted(edits, key=lambda one: -one.start):
+        text = text[: one.start] + one.word + text[one.end :]
     return text
 
 
