@@ -9,11 +9,9 @@ meaning.
 
 import argparse
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import cadec_cli
 
@@ -58,22 +56,13 @@ ITEMS = (
 )
 
 
-def said(translator: cadec_cli.Translator) -> list[str]:
-    """Return the translations of all sentences, each by itself."""
-    found = translator.translate_documents([[item.sentence] for item in ITEMS])
-    return [one.text for one in sorted(found, key=lambda one: one.document)]
-
-
-def with_texts(texts: Sequence[str], options: dict[str, Any], bundle: Path | None) -> list[str]:
-    """Return the translation of each sentence after its text."""
-    found = []
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "about.txt"
-        for item, text in zip(ITEMS, texts, strict=True):
-            path.write_text(text, "utf-8")
-            translator = cadec_cli.load(bundle, options={**options, "about": path})
-            found += [one.text for one in translator.translate([item.sentence])]
-    return found
+def said(translator: cadec_cli.Translator, texts: Sequence[str]) -> list[str]:
+    """Return the translation of each sentence after its text, which is as good as a text about it."""
+    return [
+        one.text
+        for item, text in zip(ITEMS, texts, strict=True)
+        for one in translator.translate([item.sentence], after=text)
+    ]
 
 
 def main() -> None:
@@ -84,13 +73,14 @@ def main() -> None:
     parser.add_argument("-T", "--temperature", type=float)
     given = parser.parse_args()
     options = {} if given.temperature is None else {"temperature": given.temperature}
-    plain = said(cadec_cli.load(given.bundle, options=options))
+    translator = cadec_cli.load(given.bundle, options=options)
+    plain = said(translator, [""] * len(ITEMS))
     counts = [0, 0, 0]
     for meaning in ("first", "second"):
         asked = [getattr(item, meaning) for item in ITEMS]
         others = [item.second if meaning == "first" else item.first for item in ITEMS]
-        helped = with_texts([text for text, _ in asked], options, given.bundle)
-        misled = with_texts([text for text, _ in others], options, given.bundle)
+        helped = said(translator, [text for text, _ in asked])
+        misled = said(translator, [text for text, _ in others])
         for (text, word), *found in zip(asked, plain, helped, misled, strict=True):
             has = [re.search(rf"\b(?:{word})", one, re.IGNORECASE) is not None for one in found]
             counts = [count + one for count, one in zip(counts, has, strict=True)]

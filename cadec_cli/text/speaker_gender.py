@@ -63,6 +63,7 @@ _RUSSIAN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _SUBJECTS = _words("ты он она оно мы вы они кто что это всё все никто ничто")
 _OBJECTS = _words("что это всё все кто никто")  # which may be objects as well
 _LINKS = _words("и но а потом не что как когда чтобы так поэтому")
+_PREPOSITIONS = _words("с со из до от без для около после против ради вокруг")
 _SHORT = _pairs(
     "рад/рада готов/готова должен/должна уверен/уверена сам/сама согласен/согласна счастлив/счастлива"
     " голоден/голодна благодарен/благодарна прав/права виноват/виновата жив/жива болен/больна"
@@ -113,12 +114,18 @@ def _russian(text: str) -> Iterator[GenderedWord]:
 
 
 def _russian_words(words: list[re.Match[str]]) -> Iterator[GenderedWord]:
-    for word in words:
-        own = word[0].lower()
-        found = _russian_word(own)
-        if found is not None:
+    lower = [word[0].lower() for word in words]
+    for place, word in enumerate(words):
+        found = _russian_word(lower[place])
+        if found is not None and not _is_noun(lower[:place]):
             gender, changed = found
             yield GenderedWord(*word.span(), gender, _in_case(changed, word[0]))
+
+
+def _is_noun(before: list[str]) -> bool:
+    """Tell whether a word must be a noun after these: «с начала», «из самого начала»."""
+    adjective = len(before) > 1 and before[-1].endswith(("ого", "его")) and before[-2] in _PREPOSITIONS
+    return adjective or (bool(before) and before[-1] in _PREPOSITIONS)
 
 
 def _russian_word(own: str) -> tuple[str, str] | None:

@@ -94,6 +94,7 @@ def test_the_gender_of_the_speaker(masculine: str, feminine: str, language: str)
         ("Мама сказала, что придёт.", "ru"),
         ("Я думаю, она знала.", "ru"),
         ("Я тебя люблю.", "ru"),
+        ("Я верю тебе из самого начала, с начала.", "ru"),
         ("Je suis triste.", "fr"),
         ("Je suis ici.", "fr"),
         ("Elle est allée.", "fr"),
