@@ -77,7 +77,7 @@ class Splitter:
         units: list[Unit] = []
         conversation = self.conversation() if self.conversation is not None else None
         if conversation is not None:
-            for text in before:
+            for text in before[-_LOOK_BACK:]:
                 conversation.follow(Sentence(text), speakers=document.speakers)
         for place, sentence in enumerate(document.sentences):
             manner, speakers = None, document.speakers
@@ -133,6 +133,9 @@ WAVE = 64
 # Items that are prepared at once, in waves. With a slow D-LM the first are few, so that the first
 # translations appear soon. Otherwise to prepare them is most of the work, and takes longer in small batches.
 FIRST_BATCH, BATCH = 32, 256
+
+# Sentences before a document that goes on, in which those who speak are looked for.
+_LOOK_BACK = 500
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")

@@ -100,7 +100,6 @@ class Conversation:
     address: str = ""
     _speaker: str = ""
     _others: list[str] = field(default_factory=list)  # the last speaker, and the last other one
-    _place: str = ""
 
     def follow(self, sentence: Sentence, *, speakers: bool) -> tuple[Manner | None, bool]:
         """Return how the next sentence is to be said, and whether a name before a colon is its speaker's.
@@ -114,9 +113,8 @@ class Conversation:
         if labelled or sentence.speaker:
             speaker = label if labelled else sentence.speaker
         else:  # a reader of subtitles knows who goes on
-            goes_on = bool(sentence.place) and sentence.place == self._place and not speakers
-            speaker = self._speaker if goes_on else ""
-        self._speaker, self._place = speaker, sentence.place
+            speaker = self._speaker if sentence.goes_on and not speakers else ""
+        self._speaker = speaker
         if speaker and not (self._others and self.cast.same(self._others[0], speaker)):
             self._others = [speaker, *self._others[:1]]
         addressee = self._others[1] if speaker and len(self._others) > 1 else ""

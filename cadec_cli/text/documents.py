@@ -16,12 +16,14 @@ class Sentence:
     """One sentence without the white space around it.
 
     `place` is where a person finds it in the file, such as a line number or a time; `speaker` is who says it,
-    if the file tells. Sentences that differ only in these are equal.
+    if the file tells; `goes_on` says that it is in one line with the sentence before it. Sentences that
+    differ only in these are equal.
     """
 
     text: str
     place: str = field(default="", compare=False)
     speaker: str = field(default="", compare=False)
+    goes_on: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -58,11 +58,12 @@ def test_without_a_cast_all_sentences_are_alike() -> None:
 def test_only_names_of_the_cast_are_speakers_outside_subtitles() -> None:
     conversation = Conversation(read_cast(CAST), "ru")
     assert conversation.follow(Sentence("Note: Anna is here."), speakers=False) == (None, False)
-    manner, labelled = conversation.follow(Sentence("Anna: Hello.", "line 2"), speakers=False)
+    manner, labelled = conversation.follow(Sentence("Anna: Hello."), speakers=False)
     assert (manner, labelled) == (Manner("ru", "V", "f"), True)
-    manner, labelled = conversation.follow(Sentence("How are you?", "line 2"), speakers=False)
-    assert (manner, labelled) == (Manner("ru", "V", "f"), False)  # she goes on
-    assert conversation.follow(Sentence("It rained.", "line 3"), speakers=False) == (None, False)
+    manner, labelled = conversation.follow(Sentence("How are you?", goes_on=True), speakers=False)
+    assert (manner, labelled) == (Manner("ru", "V", "f"), False)
+    assert conversation.follow(Sentence("It rained."), speakers=False) == (None, False)
+    assert conversation.follow(Sentence("It did.", goes_on=True), speakers=False) == (None, False)
 
 
 def test_names_beside_the_text() -> None:

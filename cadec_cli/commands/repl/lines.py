@@ -67,7 +67,6 @@ class Repl:
         self.written: set[Path] = set()  # files of this session, which may write them again
         self.unheard: float | None = None  # the temperature before a formality was set
         self._more = False  # lines are waiting
-        self._entered = 0  # lines with text
         self._failures = 0
 
     def read(self, stream: IO[bytes]) -> bool:
@@ -150,10 +149,9 @@ class Repl:
         return f"did you mean /{near[0]}? /help lists all" if near else "/help lists all"
 
     def _translate(self, line: str) -> None:
-        self._entered += 1
-        place = f"line {self._entered}"  # what is in one line is said by one person
-        line_of = [Sentence(text, place) for text in self.session.sentences(line)]
-        for entry in self.session.translate(line_of):
+        sentences = self.session.sentences(line)
+        in_line = [Sentence(text, goes_on=number > 0) for number, text in enumerate(sentences)]
+        for entry in self.session.translate(in_line):
             self.save(at_once=not self._more)
             self.show(entry)
             judge = self.session.judge
