@@ -272,12 +272,20 @@ class Translator:
         )
 
     def translate_text(
-        self, text: str, *, after: str | Sequence[str] = (), format: str = TEXT, lines: bool = False
+        self,
+        text: str,
+        *,
+        after: str | Sequence[str] = (),
+        format: str = TEXT,
+        lines: bool = False,
+        columns: Sequence[str] = (),
+        retranslate: bool = False,
     ) -> str:
         """Translate running text, and return it in its layout: paragraphs, blank lines and markup stay.
 
         Sentences are found by the rules of the language; with `lines`, every line is one sentence. A blank
-        line ends a document. `format` is the name of a text format, such as "srt".
+        line ends a document. `format` is the name of a text format, such as "srt". Tables need `columns`, by
+        name or number; with `retranslate`, what a catalogue has a translation of is translated again.
         """
         if not isinstance(text, str):
             raise TypeError(f"translate_text() takes a string, not {type(text).__name__}")
@@ -292,11 +300,13 @@ class Translator:
             lines=lines,
             tags=self.options.protect,
             screen=SubtitleStyle(language=self.target_language),
+            columns=tuple(columns),
+            retranslate=retranslate,
         )
         documents, layout = load_function(known.read)(source)
         file = TextFile(documents, layout, "utf-8", format)
         work = FileTranslation(self._core, [file], before=self._context(after))
-        return "".join(map(str, layout.restore(one.text for one in work.in_order())))
+        return b"".join(work.restore(work.in_order())).decode("utf-8")
 
     def translate_file(
         self,
@@ -306,6 +316,8 @@ class Translator:
         after: str | Sequence[str] = (),
         format: str | None = None,
         lines: bool = False,
+        columns: Sequence[str] = (),
+        retranslate: bool = False,
         encoding: str = "utf-8",
         output_encoding: str = "utf-8",
         force: bool = False,
@@ -318,7 +330,9 @@ class Translator:
         all. An existing one is a CadecError unless `force` is True. Work done before an interruption is kept
         in a journal beside the output, from which `resume` continues.
 
-        `format` overrides the ending of the input; with `lines`, every line of it is one sentence.
+        `format` overrides the ending of the input; with `lines`, every line of it is one sentence. Tables
+        need `columns`, by name or number; with `retranslate`, what a catalogue has a translation of is
+        translated again.
         """
         given = Path(path)
         escaped = str(given.parent if output is None else output).replace("{", "{{").replace("}", "}}")
@@ -327,7 +341,7 @@ class Translator:
         before = self._context(after)
         work = self._job.translation_of(
             [given],
-            InputOptions(encoding, lines, format),
+            InputOptions(encoding, lines, format, columns=tuple(columns), retranslate=retranslate),
             OutputRequest(escaped, output_encoding, force=force, resume=resume),
             before=before,
         )

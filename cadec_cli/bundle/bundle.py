@@ -90,7 +90,7 @@ class Bundle:
     ) -> Bundle:
         def import_libraries() -> None:
             if for_lm and "lm" in manifest.parts and manifest.engine("lm") in ENGINES:
-                language_engine(manifest.engine("lm")).import_libraries()
+                language_engine(manifest.engine("lm")).import_libraries(directory / "lm")
 
         check_files(directory, manifest, checksums=verify and checksums, meanwhile=import_libraries)
         bundle = cls(directory, manifest)

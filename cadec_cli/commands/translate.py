@@ -30,6 +30,7 @@ from cadec_cli.terminal.flags import (
 )
 
 _SUBTITLES = "Subtitles"
+_CATALOGUES = "Tables and catalogues of strings"
 
 
 @flags_of("bundle's", search=TranslationOptions)
@@ -118,6 +119,23 @@ def translate(
             show_default=False,
         ),
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of a table to translate, by name or number: 'title,text'. 'en=fr' fills the empty "
+            "cells of fr with translations of en.",
+            show_default=False,
+            rich_help_panel=_CATALOGUES,
+        ),
+    ] = None,
+    retranslate: Annotated[
+        bool,
+        typer.Option(
+            "--retranslate",
+            help="Translate again what a file has a translation of (.po, .xlf, tables with 'en=fr').",
+            rich_help_panel=_CATALOGUES,
+        ),
+    ] = False,
     workers: Workers = 0,
     engine: Engine = "processes",
     address: Address = None,
@@ -125,7 +143,8 @@ def translate(
 ) -> None:
     """Translate documents, each sentence in the context of those before it.
 
-    A blank line, a long pause in a film or the end of a file ends a document. The layout is kept.
+    A blank line, a long pause in a film or the end of a file ends a document. The layout is kept. What a
+    catalogue of strings has a translation of stays, and is read as context.
 
     Text and JSON lines from a pipe are translated as they arrive: line by line, or document by document if
     the search looks ahead (lattice and the document models). Subtitles, and everything written with -o, are
@@ -143,6 +162,10 @@ def translate(
     Example: cat letter.txt | cadec translate --compare
 
     Example: cadec translate film.srt -o film.ru.srt --flag --report film.html
+
+    Example: cadec translate app.pot -o app.ru.po
+
+    Example: cadec translate products.csv --columns name,description -o products.ru.csv
 
     Example: cadec translate films/*.srt -o out/ --workers 4 --shard 2/8 --resume
     """
@@ -187,7 +210,12 @@ def translate(
         0 if bilingual else max_cps, widest if asked and not bilingual else None, max_lines
     )
     style = SubtitleStyle(max_chars=widest, max_lines=max_lines, bilingual=bilingual)
-    reading = InputOptions(encoding, lines, input_format, max_input, style)
+    asked_columns = tuple(name.strip() for name in (columns or "").split(",") if name.strip())
+    if columns is not None and not asked_columns:
+        raise typer.BadParameter("it names no column", param_hint="--columns")
+    reading = InputOptions(
+        encoding, lines, input_format, max_input, style, columns=asked_columns, retranslate=retranslate
+    )
     flagging = flag or flag_below is not None
     job = run_job.open_job(
         models, flags, after=after, below=FLAG_BELOW if flag_below is None else flag_below, most=max_input

@@ -64,7 +64,8 @@ class TranslatedPart:
     """A piece of source text with its hypotheses and the choice; None where there is nothing to translate.
 
     `placed` is the chosen hypothesis with the tags and in the case of the source, if it has tags or is in
-    capitals. `unit` is None for a part that was read from a file.
+    capitals; or the translation that was given, if nothing was chosen. `unit` is None for a part that was
+    read from a file.
     """
 
     nbest: NBest
@@ -91,7 +92,7 @@ class TranslatedPart:
     def text(self) -> str:
         """The translation; a source with nothing to translate is copied."""
         if self.chosen_hypothesis is None:
-            return self.source
+            return self.source if self.placed is None else self.placed
         return self.nbest.wrap(self.chosen_hypothesis.text if self.placed is None else self.placed)
 
 

@@ -37,7 +37,7 @@ from cadec_cli.decoding.units import WAVE, Splitter, Unit, Wave, batches, map_ba
 from cadec_cli.engines.protocols import AnyTerm, Models, Paced, Passage, SideBySide, TranslationModel
 from cadec_cli.errors import UsageError, option
 from cadec_cli.method.context import Context, Pair
-from cadec_cli.method.hypotheses import NBest
+from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.text.address import ADDRESS_LANGUAGES
@@ -288,6 +288,11 @@ class Translator:
         """The vocabulary that candidates may need ids of, beside the translation model's."""
         return self.models.reader.text if self.models.reader is not None else None
 
+    def _lists_of(self, units: Sequence[Unit], store: ListStore | None) -> Iterator[NBest]:
+        """Return what is chosen from; a translation that is given is the only hypothesis."""
+        made = iter(self._nbest_lists([unit.core for unit in units if not unit.source.given], store))
+        return (_given_list(unit.source) if unit.source.given else next(made) for unit in units)
+
     def _nbest_lists(self, cores: Sequence[Core], store: ListStore | None) -> list[NBest]:
         """Make n-best lists, as many at a time as the model takes, and report how many are made.
 
@@ -327,6 +332,8 @@ class Translator:
 
     def _finish(self, unit: Unit, part: TranslatedPart, state: DocumentState) -> TranslatedPart:
         """Turn the translation of a unit's core into that of the unit."""
+        if unit.source.given:
+            return TranslatedPart(NBest(unit.text, ()), None, placed=unit.source.given, unit=unit)
         if part.choice is not None:
             if self._protected is not None and not self._from_lists:
                 part = self._repair_broken(unit.core, part, state)
@@ -388,9 +395,7 @@ class Translator:
     ) -> Preparation:
         """Return the function that makes the search's input: n-best lists, passages or texts."""
         if self._from_lists:
-            return lambda batch: map_batch(
-                batch, lambda here: self._nbest_lists([unit.core for unit in here], store)
-            )
+            return lambda batch: map_batch(batch, lambda here: self._lists_of(here, store))
         search = self.search
         if not isinstance(search, PassageSearch):
             return lambda batch: map_batch(batch, lambda here: [unit.core.text for unit in here])
@@ -511,6 +516,11 @@ def _unit(
         core = core_between(nbest.source, nbest.before, nbest.after, language)
     core = core.with_mentions(glossary).with_manner(manner)
     return Unit(document, number, number, Sentence(nbest.source), nbest.source, core)
+
+
+def _given_list(sentence: Sentence) -> NBest:
+    """Return a given translation as a list, so that the next sentences are chosen after it."""
+    return NBest(sentence.text, (Hypothesis(sentence.given, 0.0, defects=0, respected=0),))
 
 
 def _list_to_choose_from(unit: Unit, nbest: NBest, options: TranslationOptions) -> NBest:

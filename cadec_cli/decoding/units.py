@@ -46,6 +46,9 @@ class Unit:
         return self.core.text or self.text
 
 
+_NOTHING = Core("", "", "")
+
+
 @dataclass(frozen=True)
 class Splitter:
     """Cuts documents into units.
@@ -83,6 +86,9 @@ class Splitter:
             manner, speakers = None, document.speakers
             if conversation is not None:
                 manner, speakers = conversation.follow(sentence, speakers=document.speakers)
+            if sentence.given:  # nothing of it is translated
+                units.append(Unit(number, place, len(units), sentence, sentence.text, _NOTHING))
+                continue
             pieces = list(self._pieces(place, sentence.text, speakers, manner))
             for text, core in pieces[:-1]:
                 units.append(Unit(number, place, len(units), sentence, text, core, ends_sentence=False))

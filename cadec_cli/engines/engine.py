@@ -256,15 +256,15 @@ class LanguageEngine(Engine):
     """An engine of language models.
 
     `load` returns the model for the target language. `reader` returns the model's tokenizer and its
-    positions, if they are known without loading it. `import_libraries` imports what `load` will need, if that
-    takes long.
+    positions, if they are known without loading it. `import_libraries` imports what `load` will need for
+    the model in a directory, if that takes long.
     """
 
     part: ClassVar[str] = "lm"
 
     load: Callable[[ModelPart, Languages, Machine, Note], LanguageModel]
     reader: Callable[[ModelPart, Languages], ContextReader] | None = None
-    import_libraries: Callable[[], None] = lambda: None
+    import_libraries: Callable[[Path], None] = lambda directory: None
 
 
 def language_token(language: str | None, tokens: Sequence[str], side: str) -> str:

@@ -173,11 +173,13 @@ def _load_language(part: ModelPart, languages: Languages, machine: Machine, note
         )
 
 
-def _import_libraries() -> None:
+def _import_libraries(directory: Path) -> None:
     with _no_collection(), contextlib.suppress(ImportError):  # loading says what is missing
-        import transformers.modeling_utils  # noqa: F401
-
         import cadec_cli.engines.transformers_lm  # noqa: F401
+        from cadec_cli.models.fitted_lm import needs_transformers
+
+        if needs_transformers(directory):
+            import transformers.modeling_utils  # noqa: F401
 
 
 @contextlib.contextmanager

@@ -47,7 +47,7 @@ from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.fitted_lm import load_int8, read_tokens
-from cadec_cli.models.huggingface import Network, load_network, quiet_transformers
+from cadec_cli.models.huggingface import Network, load_network
 from cadec_cli.models.layers import Cache, Part
 from cadec_cli.models.pretrained_settings import read_language_settings
 from cadec_cli.text.tokenizers.line_text import PROBES, LineText, PairTemplate, as_line
@@ -347,7 +347,7 @@ class TransformersLanguageModel:
     def _score_jobs(
         self, jobs: Sequence[Job], scoring_options: ScoringOptions, remember: bool
     ) -> list[ScoredTrie]:
-        with quiet_transformers():
+        with self.network.quiet():
             scored = (
                 self._tree(jobs, scoring_options, remember)
                 if self.fast

@@ -206,6 +206,7 @@ class BulkTranslation:
                 () if number else self.before,
                 speakers=document.speakers,
                 names=document.names,
+                given=document.given,
             )
             for number, document in enumerate(file.documents)
         ]

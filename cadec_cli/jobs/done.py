@@ -40,15 +40,21 @@ _MAX_LENGTH = 1 << 16
 
 
 def document_key(
-    texts: Sequence[str], before: Sequence[str] = (), *, speakers: bool = False, names: Sequence[str] = ()
+    texts: Sequence[str],
+    before: Sequence[str] = (),
+    *,
+    speakers: bool = False,
+    given: Mapping[int, str] | None = None,
+    names: Sequence[str] = (),
 ) -> str:
     """A document's key: a checksum of everything that its translation depends on.
 
-    That is its sentences, the target sentences before it, whether it has names of speakers, as subtitles do,
-    which are not translated, and the names that are beside the text.
+    That is its sentences, the target sentences before it, the translations that are given, whether it has
+    names of speakers, as subtitles do, which are not translated, and the names that are beside the text.
     """
-    known = [list(names)] if names else []
-    content = json.dumps([list(texts), list(before), speakers, *known], ensure_ascii=False)
+    parts: list[Any] = [list(texts), list(before), speakers]
+    parts += [given] if given else []
+    content = json.dumps([*parts, list(names)] if names else parts, ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -28,7 +28,7 @@ from cadec_cli.errors import CadecError, Interrupted, option
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import remove_if_unlocked
 from cadec_cli.jobs.journal import Gap, Journal
-from cadec_cli.jobs.json_lines import journal_record, json_line
+from cadec_cli.jobs.json_lines import journal_record, json_line, text_record
 from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
@@ -36,6 +36,7 @@ from cadec_cli.method.options import TranslationOptions, options_as_data
 from cadec_cli.text.cast import last_turns
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats import StreamedText, TextFile
+from cadec_cli.text.formats.layout import RatedText
 
 # (translations, how many there will be, if that is known) → the same translations, with progress shown
 Track = Callable[[Iterable[Translation], int | None], Iterable[Translation]]
@@ -147,10 +148,13 @@ class FileTranslation:
         for number, file in enumerate(self.files):
             count = sum(len(document) for document in file.documents)
             pieces = []
-            for piece in file.restore(next(texts).text for _ in range(count)):
+            for piece in file.restore(self._rated(next(texts)) for _ in range(count)):
                 pieces.append(piece)
                 yield piece
             written(number, file, b"".join(pieces))
+
+    def _rated(self, translation: Translation) -> str:
+        return rated_text(text_record(translation, self.judge))
 
     def to_files(
         self,
@@ -266,6 +270,8 @@ class FileTranslation:
             [one.texts for one in self.documents],
             [one.speakers for one in self.documents],
         ]
+        if any(one.given for one in self.documents):
+            documents.append([one.given for one in self.documents])
         if any(one.names for one in self.documents):
             documents.append([one.names for one in self.documents])
         text = json.dumps(documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -327,7 +333,12 @@ def output_pieces(file: TextFile, outputs: Sequence[Any], *, json_lines: bool) -
     if json_lines:
         yield from (json_line(record) for of_sentence in outputs for record in of_sentence)
     else:
-        yield from file.restore(output["text"] for output in outputs)
+        yield from file.restore(map(rated_text, outputs))
+
+
+def rated_text(record: Mapping[str, Any]) -> str:
+    """Return the text of a sentence's record, with its confidence for layouts that write it down."""
+    return RatedText.of(record["text"], record.get("confidence"), record.get("flags", ()))
 
 
 def document_by_document(

@@ -77,12 +77,22 @@ class InputOptions:
     format: str | None = None  # None: by the file's name
     most: int = MAX_INPUT_BYTES
     style: SubtitleStyle = field(default_factory=SubtitleStyle)
+    columns: tuple[str, ...] = ()  # of tables
+    retranslate: bool = False  # of catalogues: also what has a translation
 
     @property
     def settings(self) -> dict[str, Any]:
         """Everything that the layout of the output depends on."""
         style = dataclasses.asdict(self.style)
-        return {"encoding": self.encoding, "lines": self.lines, "format": self.format, "screen": style}
+        settings: dict[str, Any] = {
+            "encoding": self.encoding,
+            "lines": self.lines,
+            "format": self.format,
+            "screen": style,
+        }
+        if self.columns or self.retranslate:
+            settings |= {"columns": self.columns, "retranslate": self.retranslate}
+        return settings
 
 
 @dataclass(frozen=True)
@@ -237,6 +247,8 @@ class TranslationJob:
             format=inputs.format,
             tags=self.options.protect,
             screen=dataclasses.replace(inputs.style, language=target),
+            columns=inputs.columns,
+            retranslate=inputs.retranslate,
             most=inputs.most,
         )
 

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import read_errors
 from cadec_cli.models.fitted_output import FittedOutput
+from cadec_cli.models.gated_decoder import DecoderShape, GatedNetwork, empty_decoder
 from cadec_cli.models.huggingface import (
     HalfEmbedding,
     Network,
@@ -53,6 +54,7 @@ _PARTS = ("integers", "scales", "factors")
 _DESCRIBED = "cadec"  # the name of the file's description, in JSON
 _GROUPS = "groups"  # linears with the same input, which are one product
 _INPUT_TABLE, _OUTPUT_TABLE = "input_table", "output_table"
+_DECODER = "decoder"  # the shape of a network that runs without transformers
 
 
 def write_tokens(path: Path, tokens: Sequence[int]) -> None:
@@ -60,10 +62,13 @@ def write_tokens(path: Path, tokens: Sequence[int]) -> None:
     _save(path, {_TOKENS: torch.tensor(tokens, dtype=torch.int32)}, {"weights": "none"})
 
 
-def write_int8(path: Path, network: Network, rows: Sequence[Sequence[int]]) -> None:
+def write_int8(
+    path: Path, network: Network, rows: Sequence[Sequence[int]], decoder: DecoderShape | None = None
+) -> None:
     """Write the tokens and int8 weights of a fitted float network, whose files are in the same directory.
 
-    `rows` are texts in its tokens, from which the sizes of the inputs of its linears are learnt.
+    `rows` are texts in its tokens, from which the sizes of the inputs of its linears are learnt. With
+    `decoder`, the network will be loaded as one of ours.
     """
     assert network.fitted is not None
     model = network.model
@@ -92,9 +97,8 @@ def write_int8(path: Path, network: Network, rows: Sequence[Sequence[int]]) -> N
     for name, weight in model.named_parameters():
         if name not in stored and id(weight) not in tables:
             tensors[name] = weight.detach().clone()
-    _save(
-        path, tensors, {"weights": "int8", "transformers": _version(), _GROUPS: json.dumps(groups), **places}
-    )
+    runs = {"transformers": _version()} if decoder is None else {_DECODER: json.dumps(decoder.to_dict())}
+    _save(path, tensors, {"weights": "int8", _GROUPS: json.dumps(groups), **runs, **places})
 
 
 def read_tokens(directory: Path, vocabulary: int) -> Tensor:
@@ -115,20 +119,27 @@ def read_tokens(directory: Path, vocabulary: int) -> Tensor:
 def load_int8(directory: Path) -> Network | None:
     """Load the network from its int8 weights.
 
-    None if there are none, if this CPU would compute other sums, or if they were tested with another version
-    of transformers.
+    None if there are none, if this CPU would compute other sums, or if the network needs transformers and was
+    tested with another version of it.
     """
     with _opened(directory / FITTED) as file:
         described = _described(file, directory)
-        if (
-            described.get("weights") != "int8"
-            or described.get("transformers") != _version()
-            or not (int8_available() and adds_exactly())
-        ):
+        if described.get("weights") != "int8" or not (int8_available() and adds_exactly()):
             return None
-        config = load_config(directory)
-        check_room(empty_network(config), 2 * weight_bytes(directory.glob("*.safetensors")), str(directory))
-        return _Loading(directory, file, described).network(config)
+        if _DECODER not in described and described.get("transformers") != _version():
+            return None
+        return _Loading(directory, file, described).network()
+
+
+def needs_transformers(directory: Path) -> bool:
+    """Tell whether loading a language model with int8 weights needs the transformers library."""
+    if not (directory / FITTED).is_file():
+        return True
+    try:
+        with _opened(directory / FITTED) as file:
+            return _DECODER not in _described(file, directory)
+    except CadecError:
+        return True  # loading says what is wrong
 
 
 class _Loading:
@@ -138,13 +149,10 @@ class _Loading:
         self.directory, self._file, self._described = directory, file, described
         self._names = set(file.keys())
 
-    def network(self, config: Any) -> Network:
+    def network(self) -> Network:
         """The network, whose every weight must be in the file."""
-        from transformers.initialization import no_init_weights
-
-        with no_init_weights():
-            model = new_model(config)  # its memory is not touched, and is given back
-        network = Network(model.eval().requires_grad_(False))
+        network = self._own_network() if _DECODER in self._described else self._network_of_transformers()
+        model = network.model
         tokens = read_tokens(self.directory, network.vocabulary)
         output, embedding = model.get_output_embeddings(), model.get_input_embeddings()
         if not isinstance(embedding, nn.Embedding):
@@ -175,6 +183,27 @@ class _Loading:
         network.attend_in_parts(True)
         fuse(model)
         return network
+
+    def _own_network(self) -> Network:
+        try:
+            shape = DecoderShape.from_dict(json.loads(self._described[_DECODER]))
+        except ValueError as error:
+            raise self._damaged(str(error)) from None
+        model = empty_decoder(shape)
+        self._check_room(model)
+        return GatedNetwork(model.eval().requires_grad_(False))
+
+    def _network_of_transformers(self) -> Network:
+        from transformers.initialization import no_init_weights
+
+        config = load_config(self.directory)
+        self._check_room(empty_network(config))
+        with no_init_weights():
+            model = new_model(config)  # its memory is not touched, and is given back
+        return Network(model.eval().requires_grad_(False))
+
+    def _check_room(self, outline: Any) -> None:
+        check_room(outline, 2 * weight_bytes(self.directory.glob("*.safetensors")), str(self.directory))
 
     def _put_linears(self, network: Network) -> None:
         linears = dict(_named_linears(network))

@@ -230,6 +230,10 @@ class Network:
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._scale = _logit_scale(self.config)
 
+    def quiet(self) -> contextlib.AbstractContextManager[None]:
+        """A context in which the library that runs it says nothing."""
+        return quiet_transformers()
+
     @property
     def vocabulary(self) -> int:
         """The rows of the output layer; some may have no token."""

@@ -86,9 +86,14 @@ def _attend(
         return made
     if any(more.get(name) is not None for name in ("softcap", "s_aux", "position_bias")):
         raise ValueError("this attention is more than a softmax of products")
+    return attend(query, key, value, row, scaling), None
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, row: Row, scaling: float | None) -> Tensor:
+    """Attention of (1, H, L, D) to (1, G, S, D), each part of a row to its own keys: (1, L, H, D)."""
     if all(map(takes, (query, key, value))):
         attended = attend_in_parts(query, key, value, row.jobs, scaling)
-        return attended.view(1, query.size(2), query.size(1), -1), None
+        return attended.view(1, query.size(2), query.size(1), -1)
     groups = query.size(1) // key.size(1)
     outputs = []
     for part in row.parts:
@@ -98,7 +103,7 @@ def _attend(
                 query[:, :, part.queries], keys, values, part.mask(query), scale=scaling
             )
         )
-    return torch.cat(outputs, 2).transpose(1, 2).contiguous(), None
+    return torch.cat(outputs, 2).transpose(1, 2).contiguous()
 
 
 def _gather(keys: Tensor, places: Sequence[slice], groups: int) -> Tensor:

@@ -17,11 +17,13 @@ class Sentence:
 
     `place` is where a person finds it in the file, such as a line number or a time; `speaker` is who says it,
     if the file tells; `goes_on` says that it is in one line with the sentence before it. Sentences that
-    differ only in these are equal.
+    differ only in these are equal. `given` is its translation, if the file has one: it is not translated
+    again, and only read as the context of the sentences that follow.
     """
 
     text: str
     place: str = field(default="", compare=False)
+    given: str = ""
     speaker: str = field(default="", compare=False)
     goes_on: bool = field(default=False, compare=False)
 
@@ -55,6 +57,11 @@ class Document:
         """Who says each sentence, as far as the file tells beside its text; empty if it tells nothing."""
         names = tuple(sentence.speaker for sentence in self.sentences)
         return names if any(names) else ()
+
+    @property
+    def given(self) -> dict[int, str]:
+        """The translations that are given, by the numbers of their sentences."""
+        return {number: one.given for number, one in enumerate(self.sentences) if one.given}
 
     def __len__(self) -> int:
         return len(self.sentences)

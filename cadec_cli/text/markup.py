@@ -35,6 +35,8 @@ TAGS = {
     "srt": re.compile(rf"</?\s*(?:{_SUBRIP_NAMES})\b[^<>]*>|{_OVERRIDE}|{_LETTER}", re.IGNORECASE),
     "vtt": re.compile(rf"</?[a-z][^<>]*>|<[\d:.]+>|{_OVERRIDE}", re.IGNORECASE),
     "ass": re.compile(r"\{[^{}]*\}"),
+    "sub": re.compile(r"\{[^{}]*\}"),
+    "ttml": re.compile(r"</?[a-zA-Z][^<>]*>|<!--[^<>]*-->|<\?[^<>]*\?>"),
 }
 # The tags of any text, by kind. Code and URLs are copied: nothing in them is a tag.
 _TEXT_TAGS = re.compile(
@@ -49,7 +51,7 @@ _TEXT_TAGS = re.compile(
     rf"|(?P<emoji>(?:{_EMOJI}\s?)*{_EMOJI})"
     r"|(?P<emoticon>(?:(?<=\s)|^)(?:[:;=]['’]?-?[)(DPpO3|*]+|<3+|\^_\^|[xX]D+)(?=[\s.,!?]|$))"
 )
-_NAMED = re.compile(r"<(/?)\s*([^\W\d]\w*)|\{(/?)([biu])\}", re.IGNORECASE)
+_NAMED = re.compile(r"<(/?)\s*([^\W\d]\w*(?::\w+)?)|\{(/?)([biu])\}", re.IGNORECASE)
 _TOGGLE = re.compile(r"\\([ibus])([01])(?!\d)")
 _SINGLE = frozenset({"br", "hr", "img", "input", "wbr"})
 

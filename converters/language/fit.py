@@ -23,13 +23,16 @@ import torch
 from cadec_cli.arrays import Floats
 from cadec_cli.engines.transformers_lm import (
     MAX_LOST,
+    TOLERANCE,
     Probes,
     TransformersLanguageModel,
     check_vocabulary,
     choose_scoring,
 )
+from cadec_cli.errors import CadecError
 from cadec_cli.models.fitted_lm import load_int8, write_int8, write_tokens
-from cadec_cli.models.huggingface import load_network
+from cadec_cli.models.gated_decoder import DecoderShape
+from cadec_cli.models.huggingface import Network, load_network
 from cadec_cli.models.pretrained_settings import (
     FITTED,
     LANGUAGE_SETTINGS,
@@ -110,8 +113,11 @@ def fit_language_model(directory: Path, pieces: Sequence[str], language: str, no
     lost = None
     if network.attends_in_parts:
         expected = probes.scores(model)
-        write_int8(path, network, _texts(text, settings, language))
+        rows = _texts(text, settings, language)
+        write_int8(path, network, rows)
         lost = _lost(directory, model, probes, expected)
+        if lost is not None:
+            _run_as_ours(directory, model, probes, network, rows)
     if lost is None:
         write_tokens(path, tokens)
     write_settings(directory / LANGUAGE_SETTINGS, replace(settings, vocabulary=len(tokens)))
@@ -138,6 +144,33 @@ def _lost(
     except Exception:  # an architecture that does more with its linears than call them can fail in any way
         return None
     return lost if lost <= MAX_LOST else None
+
+
+def _run_as_ours(
+    directory: Path,
+    model: TransformersLanguageModel,
+    probes: Probes,
+    network: Network,
+    rows: Sequence[Sequence[int]],
+) -> None:
+    """Write the int8 weights for a network of ours, which starts sooner, if it gives the same scores.
+
+    `model` has the int8 network of transformers, `network` is the float one.
+    """
+    shape = DecoderShape.of(network.model)
+    if shape is None:
+        return
+    expected = probes.scores(model)
+    write_int8(directory / FITTED, network, rows, shape)
+    try:
+        own = load_int8(directory)
+        assert own is not None, "int8 weights were loaded just before"
+        model.network = own
+        if float(np.abs(probes.scores(model) - expected).max()) <= TOLERANCE:
+            return
+    except CadecError:
+        pass  # it has other parts
+    write_int8(directory / FITTED, network, rows)
 
 
 def _texts(text: LineText, settings: LanguageSettings, language: str) -> list[list[int]]:

@@ -69,7 +69,7 @@ def test_only_names_of_the_cast_are_speakers_outside_subtitles() -> None:
 def test_names_beside_the_text() -> None:
     conversation = Conversation(read_cast(CAST), "ru")
     found = [
-        conversation.follow(Sentence("Hello.", "0:00:01", speaker), speakers=True)[0]
+        conversation.follow(Sentence("Hello.", "0:00:01", speaker=speaker), speakers=True)[0]
         for speaker in ("Max", "anna", "", "Boris")
     ]
     assert demands(found) == ["m", "Tf", "", "Vm"]

@@ -32,7 +32,8 @@ from cadec_cli.models.layers import Part
 # way is far less, another computation far more.
 _TOLERANCE = 0.02
 _PROBE = 6  # positions
-_GATES: dict[str, Callable[[Tensor], Tensor]] = {
+# By the names in `kernels.GATES`.
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "swish": F.silu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
@@ -160,7 +161,7 @@ class GatedFeedForward(nn.Module):
             return None
         probe = torch.linspace(-6, 6, 101)
         noise = _noise(1, _PROBE, inputs.in_features)
-        for name, gate in _GATES.items():
+        for name, gate in ACTIVATIONS.items():
             if torch.allclose(activation(probe), gate(probe), atol=1e-6):
                 made = cls(feed_forward, inputs, GATES[name])
                 return made if _agree(lambda module: module(noise), feed_forward, made) else None

@@ -14,12 +14,12 @@ only lines that are not yet translated and written are held in memory. All other
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from cadec_cli.errors import CadecError, option
+from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.extensions import Registry, load
 from cadec_cli.fs.read import MAX_INPUT_BYTES, UNPACKED, TextStream, name_of, read_data, read_text
 from cadec_cli.text.documents import Document
@@ -82,6 +82,7 @@ class Format:
     read: str | Reader
     binary: bool = False  # `Source.content` is bytes, and the layout yields bytes
     has_cues: bool = False  # subtitles: text with times
+    has_columns: bool = False  # tables, of which columns are translated
     write: str | Writer | None = None
     lines: str | LineReaders | None = None
     detect: str | Callable[[str, str], str] | None = None  # (text, this name) → the name of the true format
@@ -89,20 +90,25 @@ class Format:
 
 
 _SUBTITLES = "cadec_cli.text.formats.subtitles"
+_CATALOGUES = "cadec_cli.text.formats.catalogues"
 _CONVERSION = "cadec_cli.text.formats.conversion"
 
 
-def _subtitles(name: str, help: str) -> Format:
+def _subtitles(name: str, help: str, *endings: str) -> Format:
     return Format(
         name,
         help,
-        (f".{name}",),
+        (f".{name}", *endings),
         f"{_SUBTITLES}.reader:read_subtitles",
         has_cues=True,
         write=f"{_CONVERSION}:write_subtitles",
         detect=f"{_SUBTITLES}.cues:detect",
         plain_text=f"{_CONVERSION}:without_tags",
     )
+
+
+def _table(name: str, help: str) -> Format:
+    return Format(name, help, (f".{name}",), "cadec_cli.text.formats.tables:read_table", has_columns=True)
 
 
 FORMATS: Registry[Format] = Registry(
@@ -131,6 +137,24 @@ FORMATS: Registry[Format] = Registry(
             _subtitles("vtt", "WebVTT subtitles"),
             _subtitles("ass", "Advanced SubStation Alpha subtitles"),
             _subtitles("ssa", "SubStation Alpha subtitles"),
+            _subtitles("ttml", "TTML subtitles", ".dfxp"),
+            _subtitles("sbv", "SubViewer subtitles of YouTube"),
+            _subtitles("sub", "MicroDVD subtitles"),
+            Format("po", "gettext catalogues", (".po", ".pot"), f"{_CATALOGUES}.po:read_po"),
+            Format("xliff", "XLIFF 1.2 and 2", (".xlf", ".xliff"), f"{_CATALOGUES}.xliff:read_xliff"),
+            Format("json", "strings in JSON", (".json",), f"{_CATALOGUES}.json_strings:read_json"),
+            Format("arb", "ARB of Flutter", (".arb",), f"{_CATALOGUES}.json_strings:read_arb"),
+            Format("yaml", "strings in YAML", (".yaml", ".yml"), f"{_CATALOGUES}.yaml_strings:read_yaml"),
+            Format("strings", "strings of Apple", (".strings",), f"{_CATALOGUES}.apple_strings:read_strings"),
+            Format(
+                "android",
+                "strings of Android",
+                (".xml",),
+                f"{_CATALOGUES}.android:read_android",
+                detect="cadec_cli.text.formats.xml_text:detect",
+            ),
+            _table("csv", "comma-separated tables"),
+            _table("tsv", "tab-separated tables"),
         )
     },
 )
@@ -172,13 +196,16 @@ def read_text_file(
     format: str | None = None,
     tags: bool = False,
     screen: SubtitleStyle | None = None,
+    columns: Sequence[str] = (),
+    retranslate: bool = False,
     most: int = MAX_INPUT_BYTES,
 ) -> TextFile:
     """Read a file in `format`, or in the format that its name promises; `-` is standard input.
 
     With `lines`, every line of plain text is one sentence. With `tags`, sentences keep the tags inside them,
-    and translations must have them too. A file of more than `most` bytes, or one that isn't in its format, is
-    a CadecError. Binary formats have no `encoding`.
+    and translations must have them too. `columns` are those of a table that are translated; with
+    `retranslate`, so is what a catalogue has a translation of. A file of more than `most` bytes, or one that
+    isn't in its format, is a CadecError. Binary formats have no `encoding`.
     """
     known = format_named(format_of(path) if format is None else format)
     content: str | bytes
@@ -189,6 +216,8 @@ def read_text_file(
         content, found_encoding = file.text, file.encoding
         if known.detect is not None:
             known = format_named(load(known.detect)(file.text, known.name))
+    if columns and not known.has_columns:
+        raise UsageError(f"{option('columns')} is for tables, and {name_of(path)} is {known.name}")
     source = Source(
         content,
         name=name_of(path),
@@ -197,6 +226,8 @@ def read_text_file(
         lines=lines,
         tags=tags,
         screen=screen or SubtitleStyle(),
+        columns=tuple(columns),
+        retranslate=retranslate,
     )
     documents, layout = load(known.read)(source)
     original = None if known.binary else (known.name, source.text)

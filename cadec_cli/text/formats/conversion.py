@@ -39,14 +39,17 @@ from cadec_cli.text.formats import (
     format_with_ending,
 )
 from cadec_cli.text.formats.layout import BinaryLayout, Layout, finish, one_line, take
-from cadec_cli.text.formats.subtitles.cue_tags import inline_tags
+from cadec_cli.text.formats.subtitles.cue_tags import escape_text, inline_tags
 from cadec_cli.text.formats.subtitles.cues import ass_file, timed_texts
+from cadec_cli.text.formats.xml_text import escape_xml
 from cadec_cli.text.markup import subtitle_tags
 
 _SUBSTATION = ("ass", "ssa")
 
 # The first hour that a format can't write.
-_TOO_LATE = {"srt": 100, "vtt": 100, "ass": 10, "ssa": 10}
+_TOO_LATE = {"srt": 100, "vtt": 100, "ass": 10, "ssa": 10, "sbv": 100, "sub": 100, "ttml": 100}
+# Frames per second of MicroDVD, whose times are frames.
+_RATE = 25
 
 _STYLES = {"b": "b", "i": "i", "u": "u", "s": "s", "em": "i", "strong": "b"}
 _PLACE = re.compile(r"\{[^{}]*(\\an[1-9])[^{}]*\}")
@@ -89,8 +92,18 @@ def convert_subtitles(text: str, found: str, wanted: str, name: str) -> str:
     return written.replace("\n", end_of_line)
 
 
+# What reads the cues of a format, with styles as the tags of SubRip or WebVTT.
+_TEXTS = {
+    "sbv": "cadec_cli.text.formats.subtitles.sbv:sbv_texts",
+    "sub": "cadec_cli.text.formats.subtitles.microdvd:microdvd_texts",
+    "ttml": "cadec_cli.text.formats.subtitles.ttml:ttml_texts",
+}
+
+
 def _html_cues(text: str, found: str, name: str) -> Iterator[_StyledCue]:
-    for start, end, body in timed_texts(text, found, name):
+    texts = load(_TEXTS[found])(text, name) if found in _TEXTS else timed_texts(text, found, name)
+    found = "vtt" if found == "ttml" else "srt" if found in _TEXTS else found
+    for start, end, body in texts:
         place = _PLACE.search(body)
         yield _StyledCue(
             start, end, _merge_fragments(_html_fragments(body, found)), place[1] if place else ""
@@ -179,6 +192,65 @@ def _in_html(fragments: tuple[_Fragment, ...], escaped: Callable[[str], str]) ->
     return "\n".join(line for line in written.split("\n") if line.strip())
 
 
+def _sbv(cues: list[_StyledCue]) -> str:
+    return "".join(
+        f"{_sbv_time(cue.start)},{_sbv_time(cue.end)}\n{_without_blank_lines(cue)}\n\n" for cue in cues
+    )
+
+
+def _sbv_time(milliseconds: int) -> str:
+    shown = WebVTTFormat.ms_to_timestamp(milliseconds)
+    return f"{int(shown[:2])}{shown[2:]}"
+
+
+def _without_blank_lines(cue: _StyledCue) -> str:
+    text = "".join(fragment.text for fragment in cue.fragments)
+    return "\n".join(line for line in text.split("\n") if line.strip())
+
+
+def _sub(cues: list[_StyledCue]) -> str:
+    """Write MicroDVD, which has whole lines in italics and the like, but no words."""
+    lines = [f"{{1}}{{1}}{_RATE:.3f}\n"]
+    for cue in cues:
+        styles = frozenset.intersection(*(one.styles for one in cue.fragments)) if cue.fragments else ()
+        style = f"{{Y:{','.join(sorted(styles))}}}" if styles else ""
+        text = escape_text(_without_blank_lines(cue), "sub").replace("\n", "|")
+        lines.append(f"{{{_frame(cue.start)}}}{{{_frame(cue.end)}}}{style}{text}\n")
+    return "".join(lines)
+
+
+def _frame(milliseconds: int) -> int:
+    return round(milliseconds * _RATE / 1000)
+
+
+_TTML_STYLES = {"b": 'tts:fontWeight="bold"', "i": 'tts:fontStyle="italic"'}
+
+
+def _ttml(cues: list[_StyledCue]) -> str:
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        '<tt xmlns="http://www.w3.org/ns/ttml" xmlns:tts="http://www.w3.org/ns/ttml#styling" xml:lang="">\n'
+        "<body><div>\n"
+        + "".join(
+            f'<p begin="{WebVTTFormat.ms_to_timestamp(cue.start)}" '
+            f'end="{WebVTTFormat.ms_to_timestamp(cue.end)}">{"".join(map(_span, cue.fragments))}</p>\n'
+            for cue in cues
+        )
+        + "</div></body>\n</tt>\n"
+    )
+
+
+def _span(fragment: _Fragment) -> str:
+    text = "<br/>".join(escape_xml(line) for line in fragment.text.split("\n"))
+    values = [value for style, value in _TTML_STYLES.items() if style in fragment.styles]
+    decorations = [
+        name for style, name in (("u", "underline"), ("s", "lineThrough")) if style in fragment.styles
+    ]
+    if decorations:
+        values.append(f'tts:textDecoration="{" ".join(decorations)}"')
+    return f"<span {' '.join(values)}>{text}</span>" if values else text
+
+
 def _ass(cues: list[_StyledCue]) -> str:
     return _substation(_events(cues), "ass")
 
@@ -217,7 +289,7 @@ def _substation(subtitles: pysubs2.SSAFile, wanted: str) -> str:
         return subtitles.to_string(wanted, header_notice="")
 
 
-_WRITERS = {"srt": _srt, "vtt": _vtt, "ass": _ass, "ssa": _ssa}
+_WRITERS = {"srt": _srt, "vtt": _vtt, "ass": _ass, "ssa": _ssa, "sbv": _sbv, "sub": _sub, "ttml": _ttml}
 
 
 _MARK = "\ufeff"

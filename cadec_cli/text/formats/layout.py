@@ -39,6 +39,8 @@ class Source:
     lines: bool = False  # a line is a sentence and is not split
     tags: bool = False  # tags inside a line are part of its sentence, and translations have them too
     screen: SubtitleStyle = SubtitleStyle()
+    columns: tuple[str, ...] = ()  # of tables: which are translated, by name or number
+    retranslate: bool = False  # what a catalogue has a translation of is translated again
 
     @property
     def text(self) -> str:
@@ -75,6 +77,23 @@ Reader = Callable[[Source], tuple[tuple[Document, ...], Layout | BinaryLayout]]
 def one_line(translation: str) -> str:
     """Replace line breaks of all kinds by spaces, so that the output has as many lines as the input."""
     return translation if translation.isprintable() else _BREAKS.sub(" ", translation)
+
+
+class RatedText(str):
+    """A translation with its confidence: a string to all layouts but those that write confidences down.
+
+    `confidence` is None if it was not computed; `flags` says why it is low, and is empty if it isn't.
+    """
+
+    confidence: float | None
+    flags: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str, confidence: float | None, flags: Iterable[str] = ()) -> "RatedText":
+        """Return a translation with its confidence."""
+        rated = cls(text)
+        rated.confidence, rated.flags = confidence, tuple(flags)
+        return rated
 
 
 def take(translations: Iterator[str]) -> str:

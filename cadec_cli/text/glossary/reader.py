@@ -22,12 +22,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from xml.parsers import expat
 
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.fs.paths import is_stream
 from cadec_cli.fs.read import UNPACKED, decode, name_of, read_data
 from cadec_cli.text.glossary.entries import Entry, Glossary
+from cadec_cli.text.safe_xml import walk_xml
 from cadec_cli.text.sentences import base_language
 
 KEEP, MUST, OR, COMMENT = "=", "!", "|", "#"
@@ -203,18 +203,7 @@ class _TermBase:
 def _tbx(data: bytes, name: str, language: str) -> Iterator[_Row]:
     """Yield the terms of a TBX file; one that declares entities is refused, and nothing external is read."""
     terms = _TermBase()
-    parser = expat.ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler = terms.start, terms.end
-    parser.CharacterDataHandler = terms.text
-
-    def refuse(*_: object) -> None:
-        raise CadecError(f"{name} declares XML entities, which are not read", "remove its <!ENTITY …> lines")
-
-    parser.EntityDeclHandler = refuse
-    try:
-        parser.Parse(data, True)
-    except (expat.ExpatError, LookupError, ValueError) as error:
-        raise CadecError(f"{name} is not TBX: {error}") from None
+    walk_xml(data, name, "TBX", start=terms.start, end=terms.end, text=terms.text)
     languages = sorted({code for concept in terms.concepts for code in concept})
     source = base_language(language) or (languages[0] if len(languages) == 2 else "")
     others = [code for code in languages if code != source]

@@ -133,7 +133,7 @@ def test_where_int8_weights_are_not_certain_tokens_alone_are_stored(family: str,
 
 @needs_vnni
 def test_another_version_of_transformers_is_tested_again(tmp_path: Path) -> None:
-    place = made(tmp_path, "llama", "spm-bpe")
+    place = made(tmp_path, "gpt2", "byte-level")
     fit(place)
     with patch.object(fitted_lm, "_version", lambda: "0.1"):
         model = load(place)
@@ -187,6 +187,9 @@ def _too_large(tensors: dict[str, Tensor]) -> None:
         (None, {"input_table": "[]"}),
         (None, {"output_table": '["model.safetensors", "model.norm.weight"]'}),
         (None, {"input_table": '["../../etc/passwd", "x"]'}),
+        (None, {"decoder": "{}"}),
+        (None, {"decoder": "null"}),
+        (None, {"decoder": '{"layers": 1}'}),
     ],
 )
 def test_damage_is_one_clear_error(
@@ -194,8 +197,7 @@ def test_damage_is_one_clear_error(
 ) -> None:
     place = made(tmp_path, "llama", "spm-bpe")
     fit(place)
-    with safe_open(place / FITTED, framework="pt") as file:
-        metadata = json.loads(file.metadata()["cadec"])
+    metadata = _described(place)
     tensors = load_file(place / FITTED)
     if damage is not None:
         damage(tensors)
@@ -223,10 +225,40 @@ def test_a_file_that_ends_early_or_is_missing(tmp_path: Path) -> None:
 def test_a_foreign_configuration_takes_no_memory(tmp_path: Path) -> None:
     place = made(tmp_path, "llama", "spm-bpe")
     fit(place)
-    config = json.loads((place / "config.json").read_text())
-    (place / "config.json").write_text(json.dumps({**config, "intermediate_size": 1 << 19}))
+    metadata = _described(place)
+    decoder = {**json.loads(metadata["decoder"]), "inner": 1 << 19}
+    save_file(
+        load_file(place / FITTED),
+        place / FITTED,
+        {"cadec": json.dumps({**metadata, "decoder": json.dumps(decoder)})},
+    )
     with pytest.raises(CadecError, match="weights"):
         load(place)
+
+
+@needs_vnni
+def test_a_foreign_configuration_of_transformers_takes_no_memory(tmp_path: Path) -> None:
+    place = made(tmp_path, "gpt2", "byte-level")
+    fit(place)
+    config = json.loads((place / "config.json").read_text())
+    (place / "config.json").write_text(json.dumps({**config, "n_inner": 1 << 19}))
+    with pytest.raises(CadecError, match="weights"):
+        load(place)
+
+
+@needs_vnni
+def test_what_ours_computes_otherwise_is_left_to_transformers(tmp_path: Path) -> None:
+    place = made(tmp_path, "llama", "spm-bpe")
+    with patch("converters.language.fit.TOLERANCE", -1.0):
+        fit(place)
+    assert "decoder" not in _described(place)
+    assert np.isfinite(scores(load(place))).all()
+
+
+def _described(place: Path) -> dict[str, str]:
+    with safe_open(place / FITTED, framework="pt") as file:
+        found: dict[str, str] = json.loads(file.metadata()["cadec"])
+    return found
 
 
 @needs_vnni

@@ -47,12 +47,16 @@ def srt(wanted: Cues) -> str:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(cues, st.sampled_from(["vtt", "ass", "ssa"]))
+@given(cues, st.sampled_from(["vtt", "ass", "ssa", "ttml", "sbv", "sub"]))
 def test_there_and_back_is_the_same_file(wanted: Cues, other: str) -> None:
     wanted = sorted(wanted, key=lambda cue: cue[0])
-    step = 1 if other == "vtt" else 10  # SubStation has hundredths
-    if step == 10:
-        wanted = [(start // 10 * 10, length // 10 * 10, lines) for start, length, lines in wanted]
+    step = {"ass": 10, "ssa": 10, "sub": 40}.get(other, 1)  # SubStation has hundredths, MicroDVD frames
+    wanted = [(start // step * step, length // step * step, lines) for start, length, lines in wanted]
+    if other in ("sbv", "sub"):  # SubViewer has no italics, MicroDVD none of single words
+        wanted = [
+            (start, length, [[(text, False) for text, _ in words] for words in lines])
+            for start, length, lines in wanted
+        ]
     there = convert_subtitles(srt(wanted), "srt", other, "x")
     assert convert_subtitles(there, other, "srt", "x") == srt(wanted)
 
@@ -65,6 +69,27 @@ def test_pysubs2_reads_what_was_written(wanted: Cues, other: str) -> None:
     rounded = [((start + 5) // 10 * 10, (start + length + 5) // 10 * 10) for start, length, _ in wanted]
     assert [(event.start, event.end) for event in events] == rounded
     assert [event.plaintext for event in events] == [plain(lines) for _, _, lines in wanted]
+
+
+@given(cues)
+def test_pysubs2_reads_ttml_and_microdvd(wanted: Cues) -> None:
+    wanted = [(start // 40 * 40, length // 40 * 40, lines) for start, length, lines in wanted]
+    for ours, theirs in (("ttml", "ttml"), ("sub", "microdvd")):
+        written = convert_subtitles(srt(wanted), "srt", ours, "x")
+        events = pysubs2.SSAFile.from_string(written, format_=theirs).events
+        assert [(one.start, one.end) for one in events] == [
+            (start, start + more) for start, more, _ in wanted
+        ]
+        assert [one.plaintext for one in events] == [plain(lines) for _, _, lines in wanted]
+
+
+def test_styles_of_ttml_and_microdvd() -> None:
+    cue = '<p begin="1s" end="2s">Not <span tts:fontStyle="italic">so</span>.</p>'
+    text = f"<tt><body>{cue}</body></tt>"
+    assert "Not <i>so</i>." in convert_subtitles(text, "ttml", "srt", "x")
+    whole = convert_subtitles("1\n00:00:01,000 --> 00:00:02,000\n<i>All\nof it</i>\n", "srt", "sub", "x")
+    assert whole == "{1}{1}25.000\n{25}{50}{Y:i}All|of it\n"
+    assert "<i>All</i>\n<i>of it</i>" in convert_subtitles(whole, "sub", "srt", "x")
 
 
 def test_webvtt_is_escaped_timed_and_in_order() -> None:

@@ -19,6 +19,9 @@ from dataclasses import dataclass, replace
 from cadec_cli.text.markup import TAGS, Tag, subtitle_tags, without_tags
 from cadec_cli.text.sentences import Span, sentence_spans, visible_span
 
+# Notations whose text has entities such as &amp;.
+ESCAPED = ("vtt", "ttml")
+
 _DASH = re.compile(r"[-–—―‐]{1,2}(?!\d)\s*")
 _FIRST_LETTER = re.compile(r"[^\W_]")
 
@@ -55,8 +58,8 @@ def inline_tags(text: str, file_format: str) -> list[Tag]:
 
 
 def markup_of(subtitle_format: str) -> str:
-    """Return the notation of a format's tags: SSA has those of ASS."""
-    return "ass" if subtitle_format == "ssa" else subtitle_format
+    """Return the notation of a format's tags: SSA has those of ASS, and SBV is taken to have SubRip's."""
+    return {"ssa": "ass", "sbv": "srt"}.get(subtitle_format, subtitle_format)
 
 
 def cue_line(file_text: str, start: int, end: int, markup: str, *, tags: bool = False) -> CueLine | None:
@@ -101,12 +104,13 @@ def _without_outer_tags(line: str, tags: list[Tag], start: int = 0) -> Span:
 
 def _with_other_halves(tags: list[Tag], first: int, last: int) -> Span:
     """Include the outer tags whose partners are inside."""
-    for tag in reversed([tag for tag in tags if tag.start < first]):
+    # Tags that switch nothing are left out: a line may have thousands.
+    for tag in reversed([tag for tag in tags if tag.start < first and tag.switches]):
         _, closed = unpaired_tags(one for one in tags if first <= one.start < last)
         wanted = {half.name for half in closed}
         if any(switch.name in wanted for switch in tag.switches if switch.on):
             first = tag.start
-    for tag in [tag for tag in tags if tag.end > last]:
+    for tag in [tag for tag in tags if tag.end > last and tag.switches]:
         opened, _ = unpaired_tags(one for one in tags if first <= one.start < last)
         wanted = {half.name for half in opened}
         if any(switch.name in wanted for switch in tag.switches if not switch.on):
@@ -129,7 +133,7 @@ def _read(line: str, tags: list[Tag], first: int, last: int, markup: str) -> tup
 
 
 def _plain(text: str, markup: str) -> str:
-    if markup == "vtt":
+    if markup in ESCAPED:
         text = html.unescape(text)
     elif markup == "ass":
         text = text.replace(r"\h", " ")
@@ -140,7 +144,9 @@ def escape_text(text: str, markup: str) -> str:
     """Escape translated text so that none of it is read as markup."""
     if markup == "ass":
         return text.replace("{", "(").replace("}", ")")
-    if markup == "vtt":
+    if markup == "sub":
+        return text.replace("{", "(").replace("}", ")").replace("|", "/")
+    if markup in ESCAPED:
         return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.replace("-->", "->")
 

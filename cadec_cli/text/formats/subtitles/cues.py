@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import pysubs2
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.formats.subtitles.cue_tags import CueLine, cue_line, markup_of
+from cadec_cli.extensions import load
+from cadec_cli.text.formats.subtitles.cue_tags import ESCAPED, CueLine, cue_line, markup_of
 from cadec_cli.text.markup import TAGS
 from cadec_cli.text.sentences import Span
 
@@ -29,6 +30,7 @@ _TIME = re.compile(
 _TORN_TIME = re.compile(r"[\d:,.\s>-]+$")
 _ASS_EVENT = re.compile(r"\s*(Dialogue|Comment):((?:[^,\r\n]*,){9})?")
 _VOICE = re.compile(r"\s*<v(?:\.[^\s<>]*)?[ \t]+([^<>\r\n]{1,100})>")
+_TTML_BREAK = re.compile(r"\s*<(?:\w+:)?br\s*/>\s*")
 _ASS_BREAK = re.compile(r"\\[Nn]")
 
 
@@ -75,8 +77,18 @@ def detect(text: str, stated: str) -> str:
     return stated
 
 
+_FINDERS = {
+    "sbv": "cadec_cli.text.formats.subtitles.sbv:sbv_cues",
+    "sub": "cadec_cli.text.formats.subtitles.microdvd:microdvd_cues",
+    "ttml": "cadec_cli.text.formats.subtitles.ttml:ttml_cues",
+}
+
+
 def find_cues(text: str, subtitle_format: str, name: str, *, tags: bool = False) -> list[Cue]:
     """Find the cues with text, in the order of reading; with `tags`, tags are part of the text."""
+    if subtitle_format in _FINDERS:
+        found: list[Cue] = load(_FINDERS[subtitle_format])(text, name, tags=tags)
+        return found
     if subtitle_format in ("ass", "ssa"):
         cues = _ass_cues(text, subtitle_format, name, tags)
         # Signs and dialogue are often apart in the file, but alternate on the screen.
@@ -266,9 +278,14 @@ def _characters(text: str, cue: Cue, markup: str) -> int:
 
 def _lines(text: str, cue: Cue, markup: str) -> list[str]:
     """Return the lines of a cue as they are on the screen."""
-    shown = TAGS[markup].sub("", text[slice(*cue.span)])
+    shown = text[slice(*cue.span)]
+    if markup == "ttml":
+        shown = _TTML_BREAK.sub("\n", " ".join(shown.split()))
+    shown = TAGS[markup].sub("", shown)
     if markup == "ass":
         shown = shown.replace(r"\h", " ").replace(r"\N", "\n").replace(r"\n", "\n")
-    elif markup == "vtt":
+    elif markup == "sub":
+        shown = shown.replace("|", "\n")
+    elif markup in ESCAPED:
         shown = html.unescape(shown)
     return [line.strip() for line in shown.splitlines() if line.strip()]

@@ -8,13 +8,14 @@ cues, and everything that is not text stay as they are. A sentence that is not c
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats.layout import Source, SubtitleStyle, finish, take
 from cadec_cli.text.formats.subtitles.cue_tags import (
+    ESCAPED,
     CueLine,
     Effect,
     carry_open_tags,
@@ -25,6 +26,7 @@ from cadec_cli.text.formats.subtitles.cue_tags import (
     tagged_sentence_spans,
 )
 from cadec_cli.text.formats.subtitles.cues import Cue, clock, find_cues
+from cadec_cli.text.formats.subtitles.ttml import ttml_line_break, ttml_with_language
 from cadec_cli.text.formats.subtitles.wrapping import Ruler, divide, join, separator, wrap
 from cadec_cli.text.markup import TAGS, Tag, without_tags
 from cadec_cli.text.protected.core import name_in, speaker_name
@@ -120,7 +122,7 @@ class SubtitleLayout:
 
     @property
     def _ruler(self) -> Ruler:
-        return Ruler(TAGS[self.markup] if self.tags else None, escaped=self.markup == "vtt")
+        return Ruler(TAGS[self.markup] if self.tags else None, escaped=self.markup in ESCAPED)
 
     def _parts(self, sentence: PlacedSentence, translation: str) -> list[str]:
         """Divide a translation over the cells of its sentence, escaped for the format."""
@@ -173,6 +175,11 @@ def with_language(text: str, language: str) -> str:
     return _LANGUAGE.sub(lambda found: found[1] + language, header) + text[len(header) :]
 
 
+def _renamed(subtitle_format: str) -> Callable[[str, str], str]:
+    """Return the function that names another language in the head of a file."""
+    return ttml_with_language if subtitle_format == "ttml" else with_language
+
+
 PAUSE_MS = 7000
 
 # Automatic captions have no punctuation. A sentence that would be longer than this is taken cue by cue.
@@ -204,7 +211,7 @@ def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout
             found = zip(
                 builder.sentences[first:], builder.starts[first:], builder.speakers[first:], strict=True
             )
-            sentences = tuple(Sentence(one.text, clock(start), name) for one, start, name in found)
+            sentences = tuple(Sentence(one.text, clock(start), speaker=name) for one, start, name in found)
             documents.append(Document(sentences, speakers=True))
     return tuple(documents), builder.layout(source, markup_of(source.format))
 
@@ -339,16 +346,17 @@ class _Builder:
                 done = last if ends_cue else end
         tail = text[done:]
         if screen.language and cells:
-            cells[0] = replace(cells[0], before=with_language(cells[0].before, screen.language))
+            renamed = _renamed(source.format)
+            cells[0] = replace(cells[0], before=renamed(cells[0].before, screen.language))
         elif screen.language:
-            tail = with_language(tail, screen.language)
+            tail = _renamed(source.format)(tail, screen.language)
         laid = tuple(
             replace(
                 sentence, shares=tuple(replace(share, cell=rank[share.cell]) for share in sentence.shares)
             )
             for sentence in self.sentences
         )
-        line_break = r"\N" if markup == "ass" else _line_break(text)
+        line_break = _line_break(text, markup)
         return SubtitleLayout(tuple(cells), laid, tail, markup, line_break, source.tags, screen)
 
 
@@ -364,7 +372,14 @@ def _rooms(cells: list[_CellDraft], most: int | None) -> list[int]:
     return rooms
 
 
-def _line_break(text: str) -> str:
+_LINE_BREAKS = {"ass": r"\N", "sub": "|"}
+
+
+def _line_break(text: str, markup: str) -> str:
+    if markup == "ttml":
+        return ttml_line_break(text)
+    if markup in _LINE_BREAKS:
+        return _LINE_BREAKS[markup]
     found = re.search(r"\r\n|\n|\r", text)
     return found[0] if found else "\n"
 

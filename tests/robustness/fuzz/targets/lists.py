@@ -378,7 +378,7 @@ def cast(directory: Path) -> None:
     for person in found.people:
         for name in person.names:
             assert name in found
-            manner, _ = conversation.follow(Sentence("Hello.", "", name), speakers=True)
+            manner, _ = conversation.follow(Sentence("Hello.", "", speaker=name), speakers=True)
             assert (manner.gender if manner is not None else "") == person.gender
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from tests.helpers import catalogue_files
+from tests.helpers.catalogue_files import FILLED
 from tests.robustness.fuzz.packing import GZIP, XZ
 from tests.robustness.fuzz.target import Target
 from tests.robustness.fuzz.targets.parts import text
@@ -113,8 +115,13 @@ def dialogue() -> st.SearchStrategy[str]:
     )
 
 
-def read(name: str, *, lines: bool = False, encoding: str | None = None) -> Callable[[Path], None]:
-    """A file is read in every way there is; with unchanged sentences its own bytes come back."""
+def read(
+    name: str, *, lines: bool = False, encoding: str | None = None, columns: tuple[str, ...] = ()
+) -> Callable[[Path], None]:
+    """A file is read in every way there is; with unchanged sentences its own bytes come back.
+
+    In a catalogue, they fill what was empty: then what comes back is read as the same sentences.
+    """
 
     def load(directory: Path) -> None:
         from cadec_cli.errors import CadecError
@@ -123,7 +130,7 @@ def read(name: str, *, lines: bool = False, encoding: str | None = None) -> Call
         from cadec_cli.text.formats.conversion import as_format, in_encoding
 
         path = directory / name
-        file = read_text_file(path, language="en", lines=lines, encoding=encoding)
+        file = read_text_file(path, language="en", lines=lines, encoding=encoding, columns=columns)
         texts = [sentence for document in file.documents for sentence in document.texts]
         assert all(sentence.strip() for sentence in texts), "an empty sentence"
         assert all(len(document) for document in file.documents), "an empty document"
@@ -134,15 +141,28 @@ def read(name: str, *, lines: bool = False, encoding: str | None = None) -> Call
         if file.format == "jsonl":
             ends = b"\n" if b"\n" in content else b"\r"
             assert written.count(ends) == content.count(ends), "another number of lines"
-        else:
+        elif file.format not in FILLED:
             assert written == content, "unchanged sentences did not give back the file's bytes"
         others = b"".join(file.restore("One\r\nand another." for _ in texts))
         if file.format == "text":
             lines_in_out = [raw.decode(file.encoding or "").count("\n") for raw in (content, others)]
             assert lines_in_out[0] == lines_in_out[1], "another number of lines"
-        tagged = read_text_file(path, language="en", lines=lines, encoding=encoding, tags=True)
+        tagged = read_text_file(
+            path, language="en", lines=lines, encoding=encoding, columns=columns, tags=True
+        )
         again = b"".join(tagged.restore(text for document in tagged.documents for text in document.texts))
-        assert file.format == "jsonl" or again == content, "tagged sentences did not give back the file"
+        if file.format in FILLED:
+            filled = directory / f"filled{path.suffix}"
+            filled.write_bytes(again)
+            sides = [
+                read_text_file(side, language="en", encoding=encoding, tags=True, retranslate=True).documents
+                for side in (path, filled)
+            ]
+            assert [one.texts for one in sides[0]] == [one.texts for one in sides[1]], "other sentences"
+            filled.unlink()
+        assert file.format in ("jsonl", *FILLED) or again == content, (
+            "tagged sentences did not give back the file"
+        )
         for wanted in FORMATS:
             try:
                 converted = as_format(file, wanted, name)
@@ -176,6 +196,11 @@ def checked(*names: str) -> Callable[[Path], None]:
 
 
 CHECKED = ("cadec_cli/evaluation/checks/pairs.py", "cadec_cli/evaluation/checks/cue_pairs.py")
+CATALOGUES = (
+    "cadec_cli/text/formats/catalogues/catalogue.py",
+    "cadec_cli/text/formats/catalogues/message.py",
+    "cadec_cli/text/formats/xml_text.py",
+)
 MODULES = ("cadec_cli/fs/read.py", "cadec_cli/text/formats/__init__.py")
 
 
@@ -183,7 +208,28 @@ def plain(name: str, content: str | bytes, load: Callable[[Path], None], grammar
     return Target(MODULES, text(name, content), load, written=joined("", WORDS) if grammar else None)
 
 
+def catalogue(name: str, content: str, module: str, *columns: str) -> Target:
+    modules = (f"cadec_cli/text/formats/{module}.py", *CATALOGUES)
+    return Target(modules, text(name, content), read(name, columns=columns), share=0.5)
+
+
 TARGETS = {
+    "po": catalogue("a.po", catalogue_files.PO, "catalogues/po"),
+    "pot": catalogue("a.pot", catalogue_files.POT, "catalogues/po"),
+    "xliff": catalogue("a.xlf", catalogue_files.XLIFF, "catalogues/xliff"),
+    "xliff 2": catalogue("a.xliff", catalogue_files.XLIFF_2, "catalogues/xliff"),
+    "xliff, segmented": catalogue("a.xlf", catalogue_files.XLIFF_SEGMENTED, "catalogues/xliff"),
+    "android": catalogue("strings.xml", catalogue_files.ANDROID, "catalogues/android"),
+    "json": catalogue("en.json", catalogue_files.JSON, "catalogues/json_strings"),
+    "arb": catalogue("a.arb", catalogue_files.ARB, "catalogues/json_strings"),
+    "yaml": catalogue("en.yml", catalogue_files.YAML, "catalogues/yaml_strings"),
+    "strings": catalogue("a.strings", catalogue_files.STRINGS, "catalogues/apple_strings"),
+    "csv": catalogue("a.csv", catalogue_files.CSV, "tables", "2", "3"),
+    "tsv": catalogue("a.tsv", catalogue_files.CSV.replace(",", "\t"), "tables", "3"),
+    "ttml": catalogue("a.ttml", catalogue_files.TTML, "subtitles/ttml"),
+    "ttml with frames": catalogue("a.dfxp", catalogue_files.TTML_FRAMES, "subtitles/ttml"),
+    "sbv": catalogue("a.sbv", catalogue_files.SBV, "subtitles/sbv"),
+    "sub": catalogue("a.sub", catalogue_files.SUB, "subtitles/microdvd"),
     "text": plain("a.txt", PLAIN, read("a.txt"), grammar=True),
     "text, lines": plain("a.md", PLAIN, read("a.md", lines=True), grammar=True),
     "text in UTF-16": plain("a.txt", PLAIN.encode("utf-16"), read("a.txt", encoding="utf-16")),
