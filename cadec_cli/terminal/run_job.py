@@ -191,8 +191,8 @@ def write_translations(
             damaged=console.warn,
             written=written,
         )
-        for one in flagged if unmet is not None else ():
-            unmet.add(one.reasons)
+        if unmet is not None:
+            unmet.add_flagged(flagged)
         return flagged
     flags = FlagCollector(work.judge)
     done = 0
@@ -247,8 +247,8 @@ def write_by_document(
     def doubted(number: int, flagged: Sequence[FlaggedSentence]) -> None:
         if flagging:
             found[number] = flagged
-        for one in flagged if unmet is not None else ():
-            unmet.add(one.reasons)
+        if unmet is not None:
+            unmet.add_flagged(flagged)
 
     work.run(
         pool,

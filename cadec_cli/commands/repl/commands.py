@@ -78,7 +78,7 @@ def with_option(options: TranslationOptions, name: str, value: str) -> Translati
             return dataclasses.replace(options, term={})
         return with_flags(options, {"term": [value]})
     if item.name in ("cast", "about"):
-        return dataclasses.replace(options, **{item.name: "" if value.lower() == "off" else value})
+        return with_flags(options, {item.name: "" if value.lower() == "off" else value})
     if item.name == "glossary":
         return dataclasses.replace(options, glossary=() if value.lower() == "off" else (value,))
     return with_flags(options, {item.name: _read(own, item, value)})

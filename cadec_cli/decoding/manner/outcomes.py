@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from cadec_cli.decoding.confidence import FlaggedSentence
 from cadec_cli.decoding.glossary.outcomes import CHANGED, IMPOSSIBLE, KEPT, NOT_KEPT
 from cadec_cli.decoding.translation import TranslatedPart, Translation
 from cadec_cli.text.manner import NAMES, agreements, other
@@ -81,6 +82,11 @@ class UnmetDemands:
     def add(self, flags: Iterable[str]) -> None:
         """Count a sentence, given all of its flags."""
         self.found.update(flag for flag in flags if flag.endswith(_ASKED))
+
+    def add_flagged(self, sentences: Iterable[FlaggedSentence]) -> None:
+        """Count flagged sentences."""
+        for one in sentences:
+            self.add(one.reasons)
 
     def watch(self, translations: Iterable[Translation]) -> Iterator[Translation]:
         """Yield translations unchanged, and count them."""
