@@ -34,7 +34,7 @@ _GENDERS = {"f": "f", "m": "m", "-": "", "": ""}
 _MOST, _LONGEST = 10_000, 100
 _TURNS = 64  # names that are remembered of a stream: some may be of one person, or of nobody
 _HINT = "write a name, a tab, f or m, and then such columns as “formal: Anna, *” or “informal: Max”"
-_ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^][]*\])")
+_ASIDE = re.compile(r"\s?(?:\([^()]*\)|\[[^][]*\])")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class Cast:
 
 def key_of(name: str) -> str:
     """A name without what does not count in it."""
-    return " ".join(_ASIDE.sub(" ", name).casefold().split()).rstrip(":").rstrip()
+    plain = _ASIDE.sub(" ", " ".join(name.split()))  # runs of spaces would take the pattern long
+    return " ".join(plain.casefold().split()).rstrip(":").rstrip()
 
 
 @dataclass

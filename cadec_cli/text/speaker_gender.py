@@ -33,10 +33,14 @@ def speaker_genders(text: str, language: str) -> frozenset[str]:
 
 def in_gender(text: str, language: str, gender: str) -> str:
     """Return a text with all words that agree with the speaker in a gender."""
-    for word in reversed(gendered_words(text, language)):
-        if word.gender != gender:
-            text = text[: word.start] + word.other + text[word.end :]
-    return text
+    pieces, end = [], 0
+    for word in gendered_words(text, language):
+        pieces += [
+            text[end : word.start],
+            text[word.start : word.end] if word.gender == gender else word.other,
+        ]
+        end = word.end
+    return "".join(pieces) + text[end:]
 
 
 @lru_cache(8192)
@@ -117,7 +121,7 @@ def _russian_words(words: list[re.Match[str]]) -> Iterator[GenderedWord]:
     lower = [word[0].lower() for word in words]
     for place, word in enumerate(words):
         found = _russian_word(lower[place])
-        if found is not None and not _is_noun(lower[:place]):
+        if found is not None and not _is_noun(lower[max(0, place - 2) : place]):
             gender, changed = found
             yield GenderedWord(*word.span(), gender, _in_case(changed, word[0]))
 

@@ -11,6 +11,7 @@ Whatever comes of it is scored exactly, log p(y|x); the best of it joins the lis
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -220,7 +221,7 @@ def _lacks(nbest: NBest) -> bool:
 
 
 def _proposals(text: str, manner: Manner) -> list[Proposal]:
-    return list(other_forms(text, manner.language, manner.address))[:_EDITS]
+    return list(itertools.islice(other_forms(text, manner.language, manner.address), _EDITS))
 
 
 def _edit(text: str, edits: Sequence[Proposal]) -> str:

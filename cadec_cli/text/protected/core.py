@@ -23,6 +23,7 @@ from cadec_cli.text.protected.spans import Span, find_spans, has_words
 from cadec_cli.text.sentences import visible_span
 
 _NAME_WORDS = 3
+_NAME_WITHIN = 400  # characters of a sentence
 _NAME = re.compile(r"([^\s:][^:\n]{0,58}?)\s?:(?=\s|$)\s*")
 _ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^][]*\])$")  # JOHN (quietly):
 _NAME_WORD = re.compile(r"[^\W\d_](?:[^\W_]|['’.-])*$|#?\d{1,3}$|&$")
@@ -110,6 +111,7 @@ def speaker_name(text: str) -> int:
 
 def name_in(text: str) -> str:
     """Return the name before a colon among the affixes that a sentence has in subtitles; "" if none."""
+    text = text[:_NAME_WITHIN]
     start, end = visible_span(text, 0, len(text))
     while start < end:
         before, after = _outermost(text[start:end], True)
