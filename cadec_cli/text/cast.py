@@ -65,16 +65,17 @@ class Cast:
         `address` is the form for whom the cast says nothing. None if nothing is asked for.
         """
         person = self._by_key.get(key_of(speaker)) if speaker else None
+        other = self._by_key.get(key_of(addressee)) if addressee else None
         if person is not None:
-            other = self._by_key.get(key_of(addressee)) if addressee else None
-            keys = [
-                key_of(name)
-                for name in (other.names if other is not None else (addressee,) * bool(addressee))
-            ]
-            address = next(
-                (person.address[key] for key in (*keys, EVERYBODY) if key in person.address), address
-            )
-        manner = Manner(language, address, person.gender if person is not None else "")
+            names = other.names if other is not None else (addressee,) if addressee else ()
+            keys = (*map(key_of, names), EVERYBODY)
+            address = next((person.address[key] for key in keys if key in person.address), address)
+        manner = Manner(
+            language,
+            address,
+            person.gender if person is not None else "",
+            other.gender.upper() if other is not None else "",
+        )
         return manner if manner.demands else None
 
     def same(self, one: str, other: str) -> bool:

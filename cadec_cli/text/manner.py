@@ -1,7 +1,8 @@
-"""The manner of a sentence that a user asks for: how its speaker addresses people, and the speaker's gender.
+"""The manner of a sentence that a user asks for: how its speaker addresses people, and their genders.
 
-    address   T (familiar, as French *tu*) or V (polite, as *vous*)
-    gender    f or m, of the one who says *I*: «я знала», « je suis prête »
+    address    T (familiar, as French *tu*) or V (polite, as *vous*)
+    gender     f or m, of the one who says *I*: «я знала», « je suis prête »
+    addressee  F or M, of the one who is called *you*: «ты знала», « tu es prête »
 
 What is not asked for is empty. `shown` tells which of these a translation shows; it needs the other
 translations of the sentence, since one alone does not always tell («уходи» beside «уходите»).
@@ -15,11 +16,15 @@ from functools import lru_cache
 
 from cadec_cli.text.address import addresses
 from cadec_cli.text.address_verbs import FAMILIAR, POLITE, verb_forms
-from cadec_cli.text.speaker_gender import FEMININE, MASCULINE, speaker_genders
+from cadec_cli.text.speaker_gender import ADDRESSEE, FEMININE, MASCULINE, in_gender, person_genders
 
 # What is asked for, and what people call it.
 FORMS = {"formal": POLITE, "informal": FAMILIAR}
-NAMES = {POLITE: "formal", FAMILIAR: "informal", FEMININE: "feminine", MASCULINE: "masculine"}
+YOU_FEMININE, YOU_MASCULINE = "F", "M"
+NAMES = {
+    **{POLITE: "formal", FAMILIAR: "informal", FEMININE: "feminine", MASCULINE: "masculine"},
+    **{YOU_FEMININE: "feminine you", YOU_MASCULINE: "masculine you"},
+}
 
 
 @dataclass(frozen=True)
@@ -29,20 +34,37 @@ class Manner:
     language: str
     address: str = ""
     gender: str = ""
+    addressee: str = ""
 
     def __post_init__(self) -> None:
-        forms = ("", FAMILIAR, POLITE), ("", FEMININE, MASCULINE)
-        if not isinstance(self.language, str) or self.address not in forms[0] or self.gender not in forms[1]:
+        wrong = [
+            value
+            for value, forms in (
+                (self.address, ("", FAMILIAR, POLITE)),
+                (self.gender, ("", FEMININE, MASCULINE)),
+                (self.addressee, ("", YOU_FEMININE, YOU_MASCULINE)),
+            )
+            if value not in forms
+        ]
+        if wrong or not isinstance(self.language, str):
             raise ValueError(f"invalid manner: {self}")
 
     @property
     def demands(self) -> tuple[str, ...]:
-        """What is asked for: a form of address, a gender, or both."""
-        return tuple(filter(None, (self.address, self.gender)))
+        """What is asked for: a form of address, and genders."""
+        return tuple(filter(None, (self.address, self.gender, self.addressee)))
+
+    def in_genders(self, text: str) -> str:
+        """Return a text with the words that agree with the speaker or the addressee as is asked for."""
+        if self.gender:
+            text = in_gender(text, self.language, self.gender)
+        if self.addressee:
+            text = in_gender(text, self.language, self.addressee.lower(), ADDRESSEE)
+        return text
 
 
 def shown(texts: tuple[str, ...], language: str) -> tuple[frozenset[str], ...]:
-    """The forms of address and the genders of the speaker that each translation of one sentence shows."""
+    """The forms of address and the genders that each translation of one sentence shows."""
     return _shown(texts, language)
 
 
@@ -54,12 +76,14 @@ def _shown(texts: tuple[str, ...], language: str) -> tuple[frozenset[str], ...]:
         addresses(text, language)
         | one.forms
         | (frozenset((FAMILIAR,)) if one.words & imperatives else frozenset())
-        | speaker_genders(text, language)
+        | person_genders(text, language)
+        | frozenset(map(str.upper, person_genders(text, language, ADDRESSEE)))
         for text, one in zip(texts, verbs, strict=True)
     )
 
 
-_OTHER = {FAMILIAR: POLITE, POLITE: FAMILIAR, FEMININE: MASCULINE, MASCULINE: FEMININE}
+_PAIRS = ((FAMILIAR, POLITE), (FEMININE, MASCULINE), (YOU_FEMININE, YOU_MASCULINE))
+_OTHER = {one: another for pair in _PAIRS for one, another in (pair, pair[::-1])}
 
 
 def other(demand: str) -> str:

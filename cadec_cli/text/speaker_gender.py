@@ -1,7 +1,7 @@
-"""The gender of the one who says *I*, as verbs and adjectives show it, and how to change it.
+"""The gender of who says *I* and of who is called *you*, as verbs and adjectives show it.
 
-Known for Russian («я знала», «я рада») and French (« je suis allée », « je suis prête »). What a rule can't
-tell is neither: « je suis triste », «мы знали», a verb whose subject is another one.
+Known for Russian («я знала», «ты рада») and French (« je suis allée », « tu es prête »). What a rule can't
+tell is neither: « je suis triste », «вы знали», a verb whose subject is another one.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from functools import lru_cache
 from cadec_cli.text.sentences import base_language
 
 FEMININE, MASCULINE = "f", "m"
+SPEAKER, ADDRESSEE = "I", "you"
 
 
 @dataclass(frozen=True)
 class GenderedWord:
-    """A word that agrees with the speaker: where it is, its gender, and how it is in the other one."""
+    """A word that agrees with a person: where it is, its gender, and how it is in the other one."""
 
     start: int
     end: int
@@ -26,15 +27,15 @@ class GenderedWord:
     other: str
 
 
-def speaker_genders(text: str, language: str) -> frozenset[str]:
-    """The genders that the words of the speaker have in a text: none, one, or both."""
-    return frozenset(word.gender for word in gendered_words(text, language))
+def person_genders(text: str, language: str, person: str = SPEAKER) -> frozenset[str]:
+    """The genders that the words for a person have in a text: none, one, or both."""
+    return frozenset(word.gender for word in gendered_words(text, language, person))
 
 
-def in_gender(text: str, language: str, gender: str) -> str:
-    """Return a text with all words that agree with the speaker in a gender."""
+def in_gender(text: str, language: str, gender: str, person: str = SPEAKER) -> str:
+    """Return a text with all words that agree with a person in a gender."""
     pieces, end = [], 0
-    for word in gendered_words(text, language):
+    for word in gendered_words(text, language, person):
         pieces += [
             text[end : word.start],
             text[word.start : word.end] if word.gender == gender else word.other,
@@ -44,10 +45,10 @@ def in_gender(text: str, language: str, gender: str) -> str:
 
 
 @lru_cache(8192)
-def gendered_words(text: str, language: str) -> tuple[GenderedWord, ...]:
-    """The words of a text that agree with the speaker; none in languages that are not known."""
+def gendered_words(text: str, language: str, person: str = SPEAKER) -> tuple[GenderedWord, ...]:
+    """The words of a text that agree with a person; none in languages that are not known."""
     found = {"ru": _russian, "fr": _french}.get(base_language(language))
-    return tuple(found(text)) if found is not None else ()
+    return tuple(found(text, person)) if found is not None else ()
 
 
 def _words(words: str) -> frozenset[str]:
@@ -59,12 +60,12 @@ def _pairs(words: str) -> dict[str, str]:
     return dict(pair.split("/", 1) for pair in words.split())
 
 
-# Russian: past tense and short adjectives of the clause that has я
+# Russian: past tense and short adjectives of the clause that has я or ты
 
 _CLAUSE = re.compile(r"[^.!?…,;:()«»\"„“”—–\n]+")
 _RUSSIAN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 # Another subject in the clause, near enough: then a verb may be its own.
-_SUBJECTS = _words("ты он она оно мы вы они кто что это всё все никто ничто")
+_SUBJECTS = _words("я ты он она оно мы вы они кто что это всё все никто ничто")
 _OBJECTS = _words("что это всё все кто никто")  # which may be objects as well
 _LINKS = _words("и но а потом не что как когда чтобы так поэтому")
 _PREPOSITIONS = _words("с со из до от без для около после против ради вокруг")
@@ -100,20 +101,25 @@ _WITHOUT_L = _pairs(
 _WITH_LA = {other: own for own, other in _WITHOUT_L.items() if "ё" in own or other not in ("легла", "несла")}
 
 
-def _russian(text: str) -> Iterator[GenderedWord]:
-    spoken = False  # я was the subject of the clause before, which goes on after a comma
+_PRONOUNS = {SPEAKER: "я", ADDRESSEE: "ты"}
+
+
+def _russian(text: str, person: str) -> Iterator[GenderedWord]:
+    pronoun = _PRONOUNS[person]
+    others = _SUBJECTS - _OBJECTS - {pronoun}
+    spoken = False  # the pronoun was the subject of the clause before, which goes on after a comma
     for clause in _CLAUSE.finditer(text):
         words = list(_RUSSIAN_WORD.finditer(text, clause.start(), clause.end()))
         lower = [word[0].lower() for word in words]
         spoken = spoken and text[clause.start() - 1] not in ".!?…\n"
-        if "я" in lower:
+        if pronoun in lower:
             spoken = True
-            if _SUBJECTS.isdisjoint(set(lower) - _OBJECTS):
+            if others.isdisjoint(lower):
                 yield from _russian_words(words)
         elif spoken:  # …, и пошла; …, что смогла
             rest = next((place for place, word in enumerate(lower) if word not in _LINKS), len(lower))
             spoken = rest < len(lower) and _russian_word(lower[rest]) is not None
-            if spoken and _SUBJECTS.isdisjoint(set(lower[rest:]) - _OBJECTS):
+            if spoken and others.isdisjoint(lower[rest:]):
                 yield from _russian_words(words[rest:])
 
 
@@ -133,7 +139,7 @@ def _is_noun(before: list[str]) -> bool:
 
 
 def _russian_word(own: str) -> tuple[str, str] | None:
-    """The gender of a word that agrees with я, and the other form; None if it does not agree."""
+    """The gender of a word that agrees with я or ты, and the other form; None if it does not agree."""
     if own in _RUSSIAN_ADJECTIVES:
         return MASCULINE, _RUSSIAN_ADJECTIVES[own]
     if own in _RUSSIAN_MASCULINE_OF:
@@ -170,6 +176,15 @@ _FRENCH_I = re.compile(
     r"(?:suis|étais|serai|serais|fus|ai\s+été|avais\s+été|(?:me\s+)?sens|deviens|reste)\b",
     re.IGNORECASE,
 )
+_FRENCH_YOU = re.compile(
+    r"(?:\b(?:tu|t['’])\s*(?:ne\s+|n['’])?(?:te\s+|t['’]\s*|y\s+|en\s+)*"
+    r"(?:es|étais|seras|serais|as\s+été|deviens|restes)"
+    r"|\b(?:es|étais|seras|serais)-tu"
+    r"|\bvous\s+(?:n['’]\s*|ne\s+)?(?:vous\s+|y\s+|en\s+)*(?:êtes|étiez|serez|seriez|avez\s+été)"
+    r"|\b(?:êtes|étiez|serez|seriez)-vous)\b",
+    re.IGNORECASE,
+)
+_FRENCH_SUBJECTS = {SPEAKER: _FRENCH_I, ADDRESSEE: _FRENCH_YOU}
 _FRENCH_WORD = re.compile(r"\s+([^\W\d_]+)")
 # Endings by gender, the first that fits; what no row has agrees with both.
 _FRENCH_ENDINGS = (
@@ -218,8 +233,8 @@ _FRENCH_EITHER = _words(
 )
 
 
-def _french(text: str) -> Iterator[GenderedWord]:
-    for subject in _FRENCH_I.finditer(text):
+def _french(text: str, person: str) -> Iterator[GenderedWord]:
+    for subject in _FRENCH_SUBJECTS[person].finditer(text):
         end = subject.end()
         while (word := _FRENCH_WORD.match(text, end)) is not None and word[1].lower() in _ADVERBS:
             end = word.end()

@@ -41,7 +41,7 @@ def test_who_is_addressed_spoke_before() -> None:
         ),
         *("Waiter: Sir?", "Anna: Yes.", "Mrs Reed: Please.", "VOICE: Come."),
     )
-    assert demands(found) == ["Vm", "Vf", "", "m", "Tf", "Vm", "", "Vf", "Vf", "T"]
+    assert demands(found) == ["Vm", "VfM", "", "mF", "TfM", "VmF", "M", "Vf", "Vf", "TF"]
 
 
 def test_without_a_cast_all_sentences_are_alike() -> None:
@@ -51,7 +51,7 @@ def test_without_a_cast_all_sentences_are_alike() -> None:
     assert demands(follow(read_cast(CAST), "Hello.", "MAX: Hello.", "ANNA: Max!", address="V")) == [
         "V",
         "Vm",
-        "Tf",
+        "TfM",
     ]
 
 
@@ -72,7 +72,7 @@ def test_names_beside_the_text() -> None:
         conversation.follow(Sentence("Hello.", "0:00:01", speaker=speaker), speakers=True)[0]
         for speaker in ("Max", "anna", "", "Boris")
     ]
-    assert demands(found) == ["m", "Tf", "", "Vm"]
+    assert demands(found) == ["m", "TfM", "", "VmF"]
 
 
 def test_the_last_turns_tell_as_much_as_all() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from cadec_cli.text.address import ADDRESS_LANGUAGES
 from cadec_cli.text.address_verbs import other_forms, verb_forms
 from cadec_cli.text.manner import Manner, agreement, agreements, shown
-from cadec_cli.text.speaker_gender import in_gender, speaker_genders
+from cadec_cli.text.speaker_gender import ADDRESSEE, SPEAKER, in_gender, person_genders
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,28 @@ def test_imperatives_in_the_other_form(familiar: str, polite: str, language: str
     ],
 )
 def test_the_gender_of_the_speaker(masculine: str, feminine: str, language: str) -> None:
-    assert speaker_genders(masculine, language) == {"m"}
-    assert speaker_genders(feminine, language) == {"f"}
+    assert person_genders(masculine, language) == {"m"}
+    assert person_genders(feminine, language) == {"f"}
     assert in_gender(masculine, language, "f") == feminine
     assert in_gender(feminine, language, "m") == masculine
     assert in_gender(feminine, language, "f") == feminine
+
+
+@pytest.mark.parametrize(
+    ("masculine", "feminine", "language"),
+    [
+        ("Я знал, что ты меня забыл.", "Я знал, что ты меня забыла.", "ru"),
+        ("Ты готов?", "Ты готова?", "ru"),
+        ("Tu es prêt ?", "Tu es prête ?", "fr"),
+        ("Es-tu fatigué ?", "Es-tu fatiguée ?", "fr"),
+        ("Vous n'êtes pas venu.", "Vous n'êtes pas venue.", "fr"),
+    ],
+)
+def test_the_gender_of_the_addressee(masculine: str, feminine: str, language: str) -> None:
+    assert person_genders(masculine, language, ADDRESSEE) == {"m"}
+    assert in_gender(masculine, language, "f", ADDRESSEE) == feminine
+    assert in_gender(feminine, language, "m", ADDRESSEE) == masculine
+    assert Manner(language, "", "", "F").in_genders(masculine) == feminine
 
 
 @pytest.mark.parametrize(
@@ -102,7 +119,7 @@ def test_the_gender_of_the_speaker(masculine: str, feminine: str, language: str)
     ],
 )
 def test_what_does_not_tell_a_gender(text: str, language: str) -> None:
-    assert speaker_genders(text, language) == frozenset()
+    assert person_genders(text, language) == frozenset()
     assert in_gender(text, language, "f") == text == in_gender(text, language, "m")
 
 
@@ -151,10 +168,10 @@ WORDS = [
 def test_any_text_has_forms(words: list[str], language: str) -> None:
     text = " ".join(words)
     (found,) = shown((text,), language)
-    assert found <= {"T", "V", "f", "m"}
-    for gender, other in (("f", "m"), ("m", "f")):
-        changed = in_gender(text, language, gender)
-        if changed != text:
-            assert other in speaker_genders(text, language)
+    assert found <= {"T", "V", "f", "m", "F", "M"}
+    for person in (SPEAKER, ADDRESSEE):
+        for gender, other in (("f", "m"), ("m", "f")):
+            if in_gender(text, language, gender, person) != text:
+                assert other in person_genders(text, language, person)
     for one in other_forms(text, language, "V"):
         assert 0 <= one.start < one.end <= len(text)

@@ -24,7 +24,6 @@ from cadec_cli.text.address import address_words
 from cadec_cli.text.address_verbs import FAMILIAR, POLITE, Proposal, other_forms, verb_endings
 from cadec_cli.text.manner import Manner, agreements, other, shown
 from cadec_cli.text.protected.core import Core
-from cadec_cli.text.speaker_gender import in_gender
 from cadec_cli.text.token_text import TokenText
 
 _MARGIN = 3.0  # a hypothesis as demanded that is less likely than the first by more does not do
@@ -33,6 +32,7 @@ _AGAIN = 4  # translations without the other form
 _EDITS = 6  # words of a text that are tried as imperatives
 # Nats that the change of one word may cost, if it is known as an imperative and if not; else it is no word.
 _COST, _COST_OF_UNKNOWN = 7.0, 3.5
+_COST_OF_GENDER = 10.0
 _HOPELESS = 25.0  # nats below the first hypothesis
 _Scores = dict[str, float]
 
@@ -132,14 +132,20 @@ class MannerCandidates:
 
     def _change_gender(self, asked: Mapping[int, NBest], scores: dict[int, _Scores]) -> None:
         changed = [
-            (number, other_text)
+            (number, text, other_text)
             for number, nbest in asked.items()
             for manner in [nbest.manner]
-            if manner is not None and manner.gender
+            if manner is not None
             for text in scores[number]
-            if (other_text := in_gender(text, manner.language, manner.gender)) != text
+            if (other_text := manner.in_genders(text)) != text
         ]
-        self._score(asked, scores, _by_number(changed))
+        listed = {number: {one.text for one in nbest.hypotheses} for number, nbest in asked.items()}
+        self._score(asked, scores, _by_number((number, text) for number, _, text in changed))
+        for number, base, text in changed:
+            known = scores[number]
+            cheap = base in known and known.get(text, -math.inf) > known[base] - _COST_OF_GENDER
+            if not cheap and text not in listed[number]:
+                known.pop(text, None)
 
     def _score(
         self, asked: Mapping[int, NBest], scores: dict[int, _Scores], texts: Mapping[int, Iterable[str]]
