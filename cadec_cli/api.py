@@ -299,7 +299,7 @@ class Translator:
             language=self.source_language,
             lines=lines,
             tags=self.options.protect,
-            screen=SubtitleStyle(language=self.target_language),
+            screen=SubtitleStyle(language=self.target_language, fit=self.options.fits),
             columns=tuple(columns),
             retranslate=retranslate,
         )

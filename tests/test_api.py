@@ -133,8 +133,8 @@ def test_text_keeps_its_layout(translator: cadec_cli.Translator) -> None:
     assert translator.translate_text("") == ""
     lines = translator.translate_text("Good evening.\nAre you\nalone?\n", lines=True)
     assert lines.count("\n") == 3
-    with pytest.raises(CadecError, match="unknown format: docx"):
-        translator.translate_text("Hello.", format="docx")
+    with pytest.raises(CadecError, match="unknown format: pptx"):
+        translator.translate_text("Hello.", format="pptx")
 
 
 def test_a_file_is_translated_in_its_format(translator: cadec_cli.Translator, tmp_path: Path) -> None:

@@ -233,6 +233,7 @@ def test_a_reference_is_imported() -> None:
 def test_help_lists_what_is_installed(installed: Path) -> None:
     shown = " ".join(cadec(installed, "translate", "--help").replace("│", " ").split())
     assert ", csv, tsv, toy, pack" in shown
+    assert "text, jsonl, markdown, html, docx, odt, epub, srt" in shown
     assert ".toy, .pack" in shown
     assert "conditional, mine, echoing" in shown
     assert "preferred.file (the words), preferred.times (a factor; 1.0 if omitted)" in shown

@@ -113,6 +113,11 @@ class LoadedModels:
             return LoadedModels(reverse, languages, self._machine, self._note).translation
 
     @property
+    def source_language(self) -> str:
+        """The shortest code of the source language."""
+        return self.languages.source_code
+
+    @property
     def target_language(self) -> str:
         """The shortest code of the target language."""
         return self.languages.target_code

@@ -21,6 +21,7 @@ from cadec_cli.terminal.flags import (
     MaxInput,
     Objectives,
     Report,
+    Retrieved,
     TermOptions,
     list_size,
     model_flags,
@@ -66,6 +67,7 @@ def eval_generative(
     term: TermOptions = None,
     alpha: Alpha = 0.0,
     context: ContextSize = None,
+    retrieve: Retrieved = None,
     nbest: Annotated[
         list[int] | None,
         list_size(
@@ -165,7 +167,7 @@ def eval_generative(
     if sum(str(path) == "-" for path in read) > 1:
         raise typer.BadParameter("standard input can be read only once")
     pool = worker_pool(workers, engine, address, threads=models.threads, device=models.device)
-    job = open_job(models, {"context": context, "alpha": alpha})
+    job = open_job(models, {"context": context, "retrieve": retrieve, "alpha": alpha})
     job.check_translates()
     with as_usage_error():
         rows = rows_of(

@@ -8,7 +8,8 @@ import typer
 from cadec_cli.decoding.confidence import FLAG_BELOW
 from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.jobs.model_request import ModelRequest
-from cadec_cli.method.options import TranslationOptions
+from cadec_cli.method.objectives import FIT, FIT_WEIGHT
+from cadec_cli.method.options import TranslationOptions, named_weights
 from cadec_cli.terminal.flags import (
     MODELS,
     Address,
@@ -28,6 +29,7 @@ from cadec_cli.terminal.flags import (
     model_flags,
     one_of,
 )
+from cadec_cli.text.formats.layout import AUTO_DASH, DROP, KEEP, MAX_CPS
 
 _SUBTITLES = "Subtitles"
 _CATALOGUES = "Tables and catalogues of strings"
@@ -94,7 +96,7 @@ def translate(
     max_lines: Annotated[
         int | None,
         typer.Option(
-            help="Lines per cue. [dim]\\[default: as many as the cue has][/dim]",
+            help="Lines per cue. [dim]\\[default: 2, or as many as the cue has][/dim]",
             min=1,
             max=100,
             show_default=False,
@@ -108,13 +110,43 @@ def translate(
             min=0,
             rich_help_panel=_SUBTITLES,
         ),
-    ] = 17,
+    ] = MAX_CPS,
+    fit: Annotated[
+        bool,
+        typer.Option(
+            "--fit",
+            help="Where a cue would be too fast or too long, prefer a shorter translation that is nearly as "
+            "good. --weight fit=1 prefers it more.",
+            rich_help_panel=_SUBTITLES,
+        ),
+    ] = False,
+    sdh: Annotated[
+        str,
+        one_of(
+            (KEEP, DROP),
+            "--sdh",
+            help="Keep or drop what only the hard of hearing need: sounds in brackets, speakers' names, "
+            "music signs. Cues of which nothing is left are removed.",
+            panel=_SUBTITLES,
+        ),
+    ] = KEEP,
+    dash: Annotated[
+        str,
+        one_of(
+            (KEEP, AUTO_DASH),
+            "--dash",
+            help="Dash before what a speaker says: as in the source, as in the target language, or the one "
+            "given, such as '– '.",
+            also=r"[-–—―‐]{1,2} ?",
+            panel=_SUBTITLES,
+        ),
+    ] = KEEP,
     bilingual: Annotated[
         str | None,
         one_of(
             ("above", "below"),
             "--bilingual",
-            help="Show the source too, above or below the translation in every cue.",
+            help="Show the source too, above or below the translation of every cue or paragraph.",
             panel=_SUBTITLES,
             show_default=False,
         ),
@@ -175,6 +207,7 @@ def translate(
     from cadec_cli.decoding.explain import ExplainedTranslation
     from cadec_cli.decoding.manner.outcomes import UnmetDemands
     from cadec_cli.errors import UsageError
+    from cadec_cli.jobs.cue_checks import CueChecks
     from cadec_cli.jobs.in_step import StreamTranslation
     from cadec_cli.jobs.job import InputOptions
     from cadec_cli.jobs.outputs import check_outputs
@@ -183,7 +216,7 @@ def translate(
     from cadec_cli.terminal import console, run_job
     from cadec_cli.terminal.run_job import threads_each, worker_pool
     from cadec_cli.terminal.views import translations as views
-    from cadec_cli.terminal.views.translations import ReadingSpeeds
+    from cadec_cli.terminal.views.cues import report_cues
     from cadec_cli.text.formats import format_of
     from cadec_cli.text.formats.layout import LINE_WIDTH, SubtitleStyle
 
@@ -203,13 +236,15 @@ def translate(
     check_outputs([report], inputs=[*paths, after], force=force)
     if bilingual:
         run_job.check_bilingual([input_format or format_of(path) for path in paths], json_lines=json_lines)
-    asked = max_chars is not None or max_lines is not None
-    widest = max_chars or LINE_WIDTH
-    # reading speeds are for one language
-    speeds = ReadingSpeeds(
-        0 if bilingual else max_cps, widest if asked and not bilingual else None, max_lines
+    cues = CueChecks()
+    style = SubtitleStyle(
+        max_chars=max_chars or LINE_WIDTH,
+        max_lines=max_lines,
+        max_cps=max_cps,
+        bilingual=bilingual,
+        sdh=sdh,
+        dash=dash,
     )
-    style = SubtitleStyle(max_chars=widest, max_lines=max_lines, bilingual=bilingual)
     asked_columns = tuple(name.strip() for name in (columns or "").split(",") if name.strip())
     if columns is not None and not asked_columns:
         raise typer.BadParameter("it names no column", param_hint="--columns")
@@ -217,11 +252,18 @@ def translate(
         encoding, lines, input_format, max_input, style, columns=asked_columns, retranslate=retranslate
     )
     flagging = flag or flag_below is not None
+    if fit:
+        flags["weight"] = {FIT: FIT_WEIGHT, **named_weights(flags.get("weight"))}
     job = run_job.open_job(
         models, flags, after=after, below=FLAG_BELOW if flag_below is None else flag_below, most=max_input
     )
+    if fit and not job.options.fits:
+        raise UsageError(
+            f"--search {job.options.search} chooses the likeliest translation, however long",
+            "--fit needs --search rerank or lattice; with --objective sentence they read no context",
+        )
     unmet = UnmetDemands() if job.options.asks_for_manner else None
-    side_output = run_job.requested_report(report, job, paths)
+    side_output = run_job.requested_report(report, job, paths, cues)
     if by_document:
         threads = threads_each(models.threads) if pool else models.threads
         bulk = job.by_document(paths, reading, outputs, shard=shard, threads=threads, side_output=side_output)
@@ -231,10 +273,10 @@ def translate(
                 pool or SerialPool(),
                 resume=resume,
                 flagging=flagging,
-                written=speeds.look,
+                written=cues.look,
                 unmet=unmet,
             )
-            speeds.report()
+            report_cues(cues, bulk.inputs, list_all=flagging)
             run_job.note_unmet(unmet)
         return
     if explain and not job.options.weighted_objective.uses_lm:
@@ -249,12 +291,12 @@ def translate(
         console.note(f"type your text; {ends}Ctrl-D ends the input")
     if not terminal:
         found = run_job.write_translations(
-            work, json_lines=json_lines, resume=resume, flagging=flagging, written=speeds.look, unmet=unmet
+            work, json_lines=json_lines, resume=resume, flagging=flagging, written=cues.look, unmet=unmet
         )
-        speeds.report()
         run_job.note_unmet(unmet)
         if flagging:
             views.show_flagged(found, work, paths)
+        report_cues(cues, paths, list_all=flagging)
         return
     watched = FlagCollector(work.judge)
     shown = (

@@ -17,6 +17,7 @@ from cadec_cli.terminal.flags import (
     Force,
     MaxInput,
     Objective,
+    Retrieved,
     list_size,
     model_flags,
     one_of,
@@ -61,6 +62,7 @@ def tune(
         ),
     ] = "best",
     context: ContextSize = None,
+    retrieve: Retrieved = None,
     nbest: Annotated[int | None, list_size(2)] = None,
     contrastive: Annotated[
         list[Path] | None,
@@ -133,7 +135,7 @@ def tune(
         require_matplotlib(instead="--no-plot")
     directory = find_bundle(models.bundle)
     saved = may_save(directory, save)
-    asked = {"context": context, "nbest": nbest}
+    asked = {"context": context, "retrieve": retrieve, "nbest": nbest}
     job = open_job(dataclasses.replace(models, bundle=directory), asked)
     defaults = job.bundle.defaults
     with as_usage_error():
@@ -143,7 +145,7 @@ def tune(
             defaults, objective or defaults.objective, temperature or (), weight or (), protocol, fixed
         )
         for setting in trial.settings:  # a setting that can't be saved is refused before the work
-            changed_defaults(defaults, trial.objective, setting, context, nbest)
+            changed_defaults(defaults, trial.objective, setting, context, nbest, retrieve)
     test = _contrastive_test(job.loaded, contrastive, trial, context, max_input) if contrastive else None
     if output is not None:
         with write_errors(output):
@@ -163,7 +165,8 @@ def tune(
         )
     wide_console().print(tuning_table(tuning))
     if tuning.choice is not None:
-        chosen = changed_defaults(defaults, trial.objective, tuning.choice.setting, context, nbest)
+        setting = tuning.choice.setting
+        chosen = changed_defaults(defaults, trial.objective, setting, context, nbest, retrieve)
         save_choice(directory, defaults, chosen, saved, console.note)
     if saved:
         pairs = zip(sources.sentences, references.sentences, strict=True)

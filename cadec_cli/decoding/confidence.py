@@ -278,7 +278,13 @@ def flagged_sentences(
         flagged = [part for part in parts if "flags" in part]
         if flagged:
             weakest = min(flagged, key=lambda part: float(part["confidence"]))
-            text = " ".join(part["translation"] if "translation" in part else part["text"] for part in parts)
             source = documents[document].sentences[sentence]
             reasons, confidence = tuple(weakest["flags"]), weakest["confidence"]
+            text = text_of(output)
             yield FlaggedSentence(document, sentence, source.text, text, confidence, reasons, source.place)
+
+
+def text_of(output: Any) -> str:
+    """The translation in a journal's output of a sentence: a text with its confidence, or JSON objects."""
+    parts = output if isinstance(output, list) else [output]
+    return " ".join(part["translation"] if "translation" in part else part["text"] for part in parts)

@@ -118,7 +118,7 @@ def explain(
     before = Context(context.sentences, pinned=context.pinned, pairs=tuple(Pair(one, "") for one in sources))
     scorers = [Scorer(language, scoring_options, whole, reads) for reads in readings or (TARGET,)]
     contexts = [scorer.context(before, ids, source) for scorer in scorers]
-    shown = before.part(contexts[0], whole.seed)
+    shown = whole.translations(before, contexts[0])
     found = [
         scorer.tokens(ids, read, [source] * len(ids)) for scorer, read in zip(scorers, contexts, strict=True)
     ]

@@ -1,14 +1,16 @@
-"""Context that the user provides: sentences in the target language.
+"""Context that the user provides: sentences in the target language, or pairs of sentences.
 
 Either a seed, which stays at the head of every window: sentences that show how people are addressed, and
 before them a text about the text; or a preceding text, such as the last episode or a letter, which leaves the
-window like any other context.
+window like any other context; or a translation memory, of which a few pairs are read where they share rare
+words with a sentence.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from cadec_cli.engines.protocols import Models
@@ -17,16 +19,24 @@ from cadec_cli.fs.paths import is_stream
 from cadec_cli.method.context import Context, ContextPolicy, Pair
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import AUTO, TranslationOptions
+from cadec_cli.method.retrieval import EarlierSentences, TranslationMemory
 from cadec_cli.text.formats import read_text_file
+from cadec_cli.text.translation_memory import Pairs, read_memory
 
+# The most names, and other words, of a translation memory that can be found.
+_MOST = 200_000
 # The share of the D-LM's positions that a text about the text may take.
 _SHARE_OF_ABOUT = 1 / 3
 
 
 def context_policy(models: Models, options: TranslationOptions) -> ContextPolicy:
-    """The options' context policy, with the seed: a text about the text, and that for their formality."""
+    """The options' context policy, with the translation memory and the seed.
+
+    The seed is a text about the text, and the sentences for their formality.
+    """
+    policy = dataclasses.replace(options.policy, translation_memory=_translation_memory(models, options))
     if not options.reads_context or (options.formality == AUTO and not options.about):
-        return options.policy
+        return policy
     about = _readable_about(models, options)
     sentences, sources = list(about), [""] * len(about)
     if options.formality != AUTO:
@@ -39,7 +49,7 @@ def context_policy(models: Models, options: TranslationOptions) -> ContextPolicy
     # A text about the text addresses nobody in it.
     pairs = [*zip(sources, sentences, strict=True)][len(about) :]
     return dataclasses.replace(
-        options.policy,
+        policy,
         seed=seed,
         seed_sources=known,
         seed_pairs=tuple(Pair(source, sentence) for source, sentence in pairs),
@@ -78,6 +88,20 @@ def _readable_about(models: Models, options: TranslationOptions) -> tuple[str, .
             "a few short sentences are enough",
         )
     return sentences[:count]
+
+
+def _translation_memory(models: Models, options: TranslationOptions) -> TranslationMemory | None:
+    reader = models.reader
+    if not options.memory or reader is None:
+        return None
+    pairs = read_memory(options.memory, models.source_language, models.target_language)
+    text = reader.text
+    return TranslationMemory(_index(pairs), lru_cache(1 << 12)(lambda sentence: tuple(text.encode(sentence))))
+
+
+@lru_cache(maxsize=2)
+def _index(pairs: Pairs) -> EarlierSentences:
+    return EarlierSentences(most=_MOST).add((source, (), target) for source, target in pairs)
 
 
 def context_of(models: Models, options: TranslationOptions, sentences: Sequence[str]) -> Context:

@@ -196,7 +196,7 @@ def read_context(
 ) -> Context:
     """What a D-LM reads before translations of `source`: `room` tokens at most, target or pairs."""
     if reads == TARGET:
-        return policy.read(before, room)
+        return policy.read(before, room, source)
     return policy.read_pairs(before, room, pairs_reader(language).before_target, source)
 
 

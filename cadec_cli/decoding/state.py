@@ -14,6 +14,7 @@ from typing import Any
 from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.method.context import Context, Pair
 from cadec_cli.method.hypotheses import Hypothesis, NBest
+from cadec_cli.method.retrieval import EarlierSentence, EarlierSentences
 from cadec_cli.text.manner import Manner
 
 
@@ -46,20 +47,24 @@ class DocumentState:
         """Return the state as plain data; a list that several sentences or paths share is written once."""
         pairs = [pair for partial in self.beam for pair in partial.context.pairs]
         lists = list(dict.fromkeys(pair.nbest for pair in pairs if pair.nbest is not None))
+        earlier: dict[EarlierSentence, int] = {}  # by their numbers here
         paths = [
             {
                 "total": partial.total,
                 "context": partial.context.own,  # without the seed, which the search adds
                 "pairs": [_pair_json(pair, lists) for pair in partial.context.pairs],
+                **({"earlier": known.to_json(earlier)} if (known := partial.context.earlier) else {}),
                 "open": [_choice_json(p.choice) for p in partial.back() if p.choice is not None][::-1],
             }
             for partial in self.beam
         ]
+        sentences = [(one.number, one.source, one.ids) for one in earlier]
         return {
             "paths": paths,
             "lists": [_nbest_json(nbest) for nbest in self.lists],
             "parts": [part_json(part) for part in self.parts],
             **({"chosen from": [_nbest_json(nbest) for nbest in lists]} if lists else {}),
+            **({"earlier": sentences} if sentences else {}),
         }
 
     @classmethod
@@ -68,6 +73,10 @@ class DocumentState:
         root = PartialPath()
         known: dict[tuple[int, int], PartialPath] = {}  # (the one before, the choice) → partial path
         chosen_from = [_nbest(item) for item in data.get("chosen from", ())]
+        sentences = {
+            place: EarlierSentence(int(number), str(source), tuple(ids))
+            for place, (number, source, ids) in enumerate(data.get("earlier", ()))
+        }
         beam = []
         for stored in data["paths"]:
             partial = root
@@ -77,6 +86,9 @@ class DocumentState:
             # The newest path is never shared: it has a total and a context of its own.
             pairs = tuple(_pair(pair, chosen_from) for pair in stored["pairs"])
             context = Context(_sentences(stored["context"]), pairs=pairs)
+            if "earlier" in stored:
+                earlier = EarlierSentences.from_json(stored["earlier"], sentences)
+                context = replace(context, earlier=earlier)
             beam.append(PartialPath(stored["total"], context, partial.choice, partial.before))
         return cls(beam, [_nbest(item) for item in data["lists"]], [part_of(item) for item in data["parts"]])
 
@@ -162,14 +174,10 @@ def _pair(data: Sequence[Any], lists: Sequence[NBest]) -> Pair:
 def _nbest_json(nbest: NBest) -> dict[str, Any]:
     hypotheses = [{"text": one.text, "log_prob": one.log_prob, "ids": one.ids} for one in nbest.hypotheses]
     around = {side: text for side in ("before", "after") if (text := getattr(nbest, side))}
+    room = {"room": nbest.room} if nbest.room is not None else {}
     manner = {"manner": dataclasses.asdict(nbest.manner)} if nbest.manner is not None else {}
-    return {
-        "source": nbest.source,
-        "hypotheses": hypotheses,
-        "vocabulary": nbest.vocabulary,
-        **around,
-        **manner,
-    }
+    known = {"source": nbest.source, "hypotheses": hypotheses, "vocabulary": nbest.vocabulary}
+    return {**known, **around, **room, **manner}
 
 
 def _nbest(data: dict[str, Any]) -> NBest:
@@ -180,6 +188,7 @@ def _nbest(data: dict[str, Any]) -> NBest:
         data["vocabulary"],
         data.get("before", ""),
         data.get("after", ""),
+        data.get("room"),
         Manner(**data["manner"]) if "manner" in data else None,
     )
 

@@ -46,6 +46,7 @@ from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.glossary.entries import Glossary
 from cadec_cli.text.manner import FORMS, Manner
 from cadec_cli.text.protected.core import Core, core_between
+from cadec_cli.text.punctuation import restore_marks
 from cadec_cli.text.sentences import base_language
 from cadec_cli.text.token_text import TokenText
 
@@ -90,16 +91,20 @@ class Translator:
         extra_terms: tuple[AnyTerm, ...] = (),
         *,
         language: str = "",
+        target_language: str = "",
         listing: Listing = lambda done, total: None,
     ) -> None:
         """Load the models that the options need.
 
-        The language is that of the source. If it is given, text in other scripts is copied unchanged.
+        The language is that of the source. If it is given, text in other scripts is copied unchanged. If that
+        of the target is given, quotation marks are those of its language where the source has typographic
+        ones.
         `listing` is called while the lists of the next sentences are made.
         """
         self.models = models
         self.options = options or TranslationOptions()
         self.language = language
+        self._target_language = target_language if self.options.protect else ""
         self._glossary = glossary_of(self.options, language)
         begin = conversations(self.options, models.target_language)
         terms = with_counted_terms(extra_terms, self.options, manner=begin is not None)
@@ -181,7 +186,9 @@ class Translator:
         for unit, nbest in zip(units, self._nbest([unit.core for unit in units]), strict=True):
             core = unit.core
             texts = tuple(
-                core.before + place_tags(core, hypothesis.text, self.models.translation) + core.after
+                core.before
+                + place_tags(core, hypothesis.text, self.models.translation, self._target_language)
+                + core.after
                 for hypothesis in nbest.hypotheses
             )
             found[unit.number].append(Listed(nbest, texts or (unit.text,)))
@@ -207,7 +214,7 @@ class Translator:
         """Return a part with another of its hypotheses chosen."""
         assert part.choice is not None
         other = replace(part, choice=replace(part.choice, index=index), placed=None)
-        return _place_tags(other, self._unit_of(part).core, self.models.translation)
+        return _place_tags(other, self._unit_of(part).core, self.models.translation, self._target_language)
 
     def sentence_level(self, parts: Sequence[TranslatedPart], options: TranslationOptions) -> list[NBest]:
         """Return the S-NMT's own n-best lists for the parts of a sentence, translated with `options`."""
@@ -224,7 +231,16 @@ class Translator:
         """Return the S-NMT's own translation: the same text, tags included, if that was chosen."""
         if self._from_lists and not any(part.choice and part.choice.index for part in translation.parts):
             return translation.text
-        return join_first_hypotheses(self.sentence_level(translation.parts, self.options))
+        lists = self.sentence_level(translation.parts, self.options)
+        return join_first_hypotheses(map(self._with_marks, translation.parts, lists))
+
+    def _with_marks(self, part: TranslatedPart, nbest: NBest) -> NBest:
+        """Return a list whose first hypothesis has marks of the kind that the part's source has."""
+        if not nbest.hypotheses or not self._target_language:
+            return nbest
+        first, *others = nbest.hypotheses
+        text = restore_marks(self.text_read(part), first.text, self._target_language)
+        return replace(nbest, hypotheses=(replace(first, text=text), *others))
 
     def explain(self, part: TranslatedPart) -> Explanation:
         """Explain the choice for a part token by token, compared with the first hypothesis."""
@@ -289,9 +305,11 @@ class Translator:
         return self.models.reader.text if self.models.reader is not None else None
 
     def _lists_of(self, units: Sequence[Unit], store: ListStore | None) -> Iterator[NBest]:
-        """Return what is chosen from; a translation that is given is the only hypothesis."""
+        """Return what is chosen from, with the room of each unit; a given translation is alone in its list."""
         made = iter(self._nbest_lists([unit.core for unit in units if not unit.source.given], store))
-        return (_given_list(unit.source) if unit.source.given else next(made) for unit in units)
+        for unit in units:
+            nbest = _given_list(unit.source) if unit.source.given else next(made)
+            yield nbest if unit.room is None else replace(nbest, room=unit.room)
 
     def _nbest_lists(self, cores: Sequence[Core], store: ListStore | None) -> list[NBest]:
         """Make n-best lists, as many at a time as the model takes, and report how many are made.
@@ -339,7 +357,7 @@ class Translator:
                 part = self._repair_broken(unit.core, part, state)
             nbest = replace(part.nbest, before=unit.core.before, after=unit.core.after)
             part = replace(part, nbest=nbest)
-        return _finish(unit, part, self.models.translation)
+        return _finish(unit, part, self.models.translation, self._target_language)
 
     def _repair_broken(self, core: Core, part: TranslatedPart, state: DocumentState) -> TranslatedPart:
         """Replace a defective translation that was not chosen from a checked list by a better one, if any."""
@@ -422,12 +440,14 @@ def choose(
     contexts: Sequence[Context] | None = None,
     extra_terms: tuple[AnyTerm, ...] = (),
     language: str = "",
+    target_language: str = "",
     placing: Callable[[], TranslationModel | None] = lambda: None,
 ) -> Iterator[Translation]:
     """Choose from given n-best lists, those of several documents in step.
 
     Hypotheses translate the text between `before` and `after` of their list's source. `placing` returns the
-    model that finds where tags belong; it is called only for sentences with tags.
+    model that finds where tags belong; it is called only for sentences with tags. The languages are those of
+    a `Translator`.
     """
     if search_kind(options.search).needs != LISTS:
         raise UsageError(
@@ -456,7 +476,9 @@ def choose(
                 _list_to_choose_from(unit, lists[unit.document][unit.piece], options) for unit in here
             ],
         ),
-        finish=lambda unit, part: _finish(unit, part, placing() if unit.core.tags else None),
+        finish=lambda unit, part: _finish(
+            unit, part, placing() if unit.core.tags else None, target_language if options.protect else ""
+        ),
     )
 
 
@@ -537,17 +559,23 @@ def _counted(core: Core, nbest: NBest, options: TranslationOptions) -> NBest:
     return with_defects(core, nbest) if options.protect else nbest
 
 
-def _finish(unit: Unit, part: TranslatedPart, model: TranslationModel | None) -> TranslatedPart:
+def _finish(
+    unit: Unit, part: TranslatedPart, model: TranslationModel | None, target_language: str
+) -> TranslatedPart:
     """Turn the translation of a unit's core into that of the unit; the model finds where tags belong."""
     whole = replace(part, nbest=replace(part.nbest, source=unit.text), unit=unit)
-    return _place_tags(whole, unit.core, model)
+    return _place_tags(whole, unit.core, model, target_language)
 
 
-def _place_tags(part: TranslatedPart, core: Core, model: TranslationModel | None) -> TranslatedPart:
-    """Give a translation the tags and the case of its source."""
-    if part.chosen_hypothesis is None or not (core.tags or core.capitals):
+def _place_tags(
+    part: TranslatedPart, core: Core, model: TranslationModel | None, target_language: str
+) -> TranslatedPart:
+    """Give a translation the tags and the case of its source, and marks of the same kind."""
+    chosen = part.chosen_hypothesis
+    if chosen is None:
         return part
-    return replace(part, placed=place_tags(core, part.chosen_hypothesis.text, model))
+    placed = place_tags(core, chosen.text, model, target_language)
+    return part if placed == chosen.text else replace(part, placed=placed)
 
 
 def _in_step(

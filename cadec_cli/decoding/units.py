@@ -21,6 +21,7 @@ from cadec_cli.text.cast import Conversation
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.glossary.entries import Glossary
 from cadec_cli.text.manner import Manner
+from cadec_cli.text.markup import take_out_tags
 from cadec_cli.text.protected.core import Core, core_of, parts_of
 
 
@@ -29,7 +30,8 @@ class Unit:
     """A piece of a sentence; most sentences are one piece.
 
     `document` and `piece` are counted from 0, pieces within their document. `source` is the whole sentence
-    and `number` its position in the document; `text` is the piece of it that `core` takes apart.
+    and `number` its position in the document; `text` is the piece of it that `core` takes apart. `room` is
+    how many characters the translation of the core may have to fit its cues; None if that is not known.
     """
 
     document: int
@@ -39,6 +41,7 @@ class Unit:
     text: str
     core: Core
     ends_sentence: bool = True
+    room: int | None = None
 
     @property
     def text_read(self) -> str:
@@ -90,10 +93,9 @@ class Splitter:
                 units.append(Unit(number, place, len(units), sentence, sentence.text, _NOTHING))
                 continue
             pieces = list(self._pieces(place, sentence.text, speakers, manner))
-            for text, core in pieces[:-1]:
-                units.append(Unit(number, place, len(units), sentence, text, core, ends_sentence=False))
-            for text, core in pieces[-1:]:
-                units.append(Unit(number, place, len(units), sentence, text, core))
+            for position, (text, core) in enumerate(pieces, 1):
+                ends, room = position == len(pieces), _room(sentence, text, core)
+                units.append(Unit(number, place, len(units), sentence, text, core, ends, room))
         return units
 
     def _pieces(
@@ -122,6 +124,18 @@ class Splitter:
             else:
                 for half in halves:
                     yield from self._cut(half)
+
+
+def _room(sentence: Sentence, text: str, core: Core) -> int | None:
+    """Return the room for the core of a piece: its share of the sentence's, less what is put around it."""
+    if sentence.room is None:
+        return None
+    whole, piece, around = (_width(one) for one in (sentence.text, text, core.before + core.after))
+    return max(0, int(sentence.room * piece / max(1, whole) - around))
+
+
+def _width(text: str) -> int:
+    return len(take_out_tags(text)[0])
 
 
 def _halves(text: str) -> list[str]:

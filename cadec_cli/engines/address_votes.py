@@ -54,7 +54,7 @@ class AddressVotes:
         if nbest.manner is not None and nbest.manner.address:
             return [0.0] * len(nbest.hypotheses)  # what is asked for counts, not who voted
         values = {FAMILIAR: log_2_sigmoid(odds), POLITE: log_2_sigmoid(-odds)}
-        return [values.get(form or "", 0.0) for form in _forms(nbest, self.language)]
+        return [values.get(form or "", 0.0) for form in forms_of(nbest, self.language)]
 
     def _vote(self, pair: Pair) -> float:
         if pair.nbest is None or not pair.nbest.hypotheses:
@@ -63,7 +63,8 @@ class AddressVotes:
 
 
 @lru_cache(4096)  # several paths meet a list, and it votes on several sentences after it
-def _forms(nbest: NBest, language: str) -> tuple[str | None, ...]:
+def forms_of(nbest: NBest, language: str) -> tuple[str | None, ...]:
+    """How each hypothesis addresses people: familiar, polite, or None if neither or both."""
     return tuple(address(one.text, language) for one in nbest.hypotheses)
 
 
@@ -71,7 +72,7 @@ def _list_log_odds(nbest: NBest, language: str) -> float:
     log_probs = np.array([one.log_prob for one in nbest.hypotheses])
     weights = np.exp(log_probs - log_probs.max())
     share: dict[str | None, float] = {}
-    for form, weight in zip(_forms(nbest, language), weights / weights.sum(), strict=True):
+    for form, weight in zip(forms_of(nbest, language), weights / weights.sum(), strict=True):
         share[form] = share.get(form, 0.0) + float(weight)
     return _log_odds(share)
 

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cadec_cli.engines.address_votes import forms_of
 from cadec_cli.engines.protocols import AnyTerm, Models, TranslationModel
 from cadec_cli.errors import CadecError, option
 from cadec_cli.extensions import load
 from cadec_cli.method.hypotheses import NBest
-from cadec_cli.method.objectives import BACK, LENGTH, Objective
+from cadec_cli.method.objectives import BACK, FIT, LENGTH, Objective
 from cadec_cli.method.terms import NEEDS, rows_of, term_values
 from cadec_cli.text.token_text import TokenText
 
@@ -60,6 +61,34 @@ class Lengths:
         return [{LENGTH: [float(len(ids)) for ids in nbest.ids_for(self.text)]} for nbest in lists]
 
 
+@dataclass(frozen=True)
+class Overflow:
+    """How many characters fewer than the likeliest hypothesis each one has beyond the room of its cues.
+
+    Polite forms are longer than familiar ones. So that length does not decide between them, a hypothesis is
+    compared with the likeliest of those that address people as it does, which has 0. A list that knows no
+    room has room for everything.
+    """
+
+    language: str  # of the hypotheses
+    names: tuple[str, ...] = (FIT,)
+
+    def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
+        """Count the characters that are too many."""
+        return [{FIT: self._of(nbest)} for nbest in lists]
+
+    def _of(self, nbest: NBest) -> list[float]:
+        room = nbest.room
+        if room is None or all(len(one.text) <= room for one in nbest.hypotheses):
+            return [0.0] * len(nbest.hypotheses)
+        beyond = [max(0, len(one.text) - room) for one in nbest.hypotheses]
+        likeliest: dict[str | None, int] = {}
+        return [
+            float(likeliest.setdefault(form, count) - count)
+            for form, count in zip(forms_of(nbest, self.language), beyond, strict=True)
+        ]
+
+
 def backward_scores(models: Models, options: Mapping[str, Any]) -> BackwardScores:
     """Build the term back."""
     assert models.backward is not None, "the table says that it is needed"
@@ -70,6 +99,11 @@ def lengths(models: Models, options: Mapping[str, Any]) -> Lengths:
     """Build the term length."""
     assert models.language is not None, "the table says that it is needed"
     return Lengths(models.language.text)
+
+
+def overflow(models: Models, options: Mapping[str, Any]) -> Overflow:
+    """Build the term fit."""
+    return Overflow(models.target_language)
 
 
 def build_terms(

@@ -424,6 +424,11 @@ class Models(Protocol):
         ...
 
     @property
+    def source_language(self) -> str:
+        """The shortest code of the source language; empty if it is not known."""
+        ...
+
+    @property
     def target_language(self) -> str:
         """The shortest code of the target language; empty if it is not known."""
         ...
@@ -457,9 +462,11 @@ class ModelSet:
         backward: TranslationModel | None = None,
         documents: Mapping[str, DocumentModel] | None = None,
         seeds: Mapping[str, Sequence[str]] | None = None,
+        source_language: str = "",
         target_language: str = "",
     ) -> None:
         self.language = self.reader = language
+        self.source_language = source_language
         self.target_language = target_language
         self.backward = backward
         self._translation, self._stepped = translation, stepped

@@ -53,19 +53,24 @@ class Archive:
             raise CadecError(f"{self.name}: {member} is larger than {size_name(most)}")
         return b"".join(self._pieces(member))
 
-    def with_members(self, changed: Mapping[str, bytes], *, without: Collection[str] = ()) -> bytes:
+    def with_members(
+        self, changed: Mapping[str, bytes], *, without: Collection[str] = (), first: str = ""
+    ) -> bytes:
         """Return an archive like this one with the content of some members changed, and `without` others.
 
-        Order, names, times and compression stay, so that the same changes give the same bytes.
+        Order, names, times and compression stay, so that the same changes give the same bytes; but a member
+        that has to be `first`, such as one that says what the archive is, is so, and is not compressed.
         """
         written = io.BytesIO()
         with zipfile.ZipFile(written, "w") as copy:
-            for member, info in self._members.items():
+            for member, info in sorted(self._members.items(), key=lambda one: one[0] != first):
                 if member in without:
                     continue
                 like = zipfile.ZipInfo(member, info.date_time)
                 like.compress_type, like.external_attr = info.compress_type, info.external_attr
                 like.create_system, like.comment = info.create_system, info.comment
+                if member == first:
+                    like.compress_type = zipfile.ZIP_STORED
                 if member in changed:
                     copy.writestr(like, changed[member])
                     continue

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from cadec_cli.decoding.confidence import FlaggedSentence, Judge, flagged_sentences
+from cadec_cli.decoding.confidence import FlaggedSentence, Judge, flagged_sentences, text_of
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError, Interrupted, option
@@ -26,7 +26,7 @@ from cadec_cli.fs.locks import remove_if_unlocked
 from cadec_cli.fs.paths import resolve_path
 from cadec_cli.fs.read import sha256
 from cadec_cli.jobs.done import DoneDocuments, FinishedFile, FinishedFiles, document_key
-from cadec_cli.jobs.in_step import SegmentRecord, Written, output_pieces
+from cadec_cli.jobs.in_step import SegmentRecord, Written, ignore_file, output_pieces
 from cadec_cli.jobs.json_lines import journal_record
 from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.context import Context
@@ -131,13 +131,13 @@ class BulkTranslation:
         resumed: Callable[[int], None] = lambda sentences: None,
         damaged: Callable[[str], None] = lambda message: None,
         doubted: Callable[[int, Sequence[FlaggedSentence]], None] | None = None,
-        written: Written = lambda number, file, content: None,
+        written: Written = ignore_file,
     ) -> None:
         """Translate what is not done yet, and write every file as soon as it is complete.
 
         `resumed` is called with the number of sentences that were already done, `damaged` with a message
         about a damaged journal, `doubted` with a file's number and its flagged sentences, and `written` with
-        each file that is written in its own layout. `Interrupted` says how many sentences are done.
+        each file that is written. `Interrupted` says how many sentences are done.
         """
         with self._done_documents(resume) as done:
             if done.damage:
@@ -205,6 +205,7 @@ class BulkTranslation:
                 document.texts,
                 () if number else self.before,
                 speakers=document.speakers,
+                rooms=document.rooms,
                 names=document.names,
                 given=document.given,
             )
@@ -378,8 +379,7 @@ class _Work:
         digest = self.translation.write(opened.number, content, self.done)
         if self.translation.finished is not None:
             self.completed.append(self.translation.finished_file(opened.number, digest, opened.source))
-        if not self.translation.json_lines:
-            self.written(opened.number, opened.file, content)
+        self.written(opened.number, opened.file, list(map(text_of, outputs.values())))
         if self.flagged is not None:
             self.flagged(opened.number, list(flagged_sentences(outputs, opened.file.documents)))
 

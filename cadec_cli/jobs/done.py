@@ -45,16 +45,23 @@ def document_key(
     *,
     speakers: bool = False,
     given: Mapping[int, str] | None = None,
+    rooms: Sequence[float | None] = (),
     names: Sequence[str] = (),
 ) -> str:
     """A document's key: a checksum of everything that its translation depends on.
 
     That is its sentences, the target sentences before it, the translations that are given, whether it has
-    names of speakers, as subtitles do, which are not translated, and the names that are beside the text.
+    names of speakers, as subtitles do, which are not translated, the room that the translations have, if it
+    matters, and the names that are beside the text.
     """
     parts: list[Any] = [list(texts), list(before), speakers]
-    parts += [given] if given else []
-    content = json.dumps([*parts, list(names)] if names else parts, ensure_ascii=False)
+    if given:
+        parts.append(given)
+    if rooms:
+        parts.append(list(rooms))
+    if names:
+        parts.append(list(names))
+    content = json.dumps(parts, ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -11,6 +11,7 @@ arrive in several parts; each continues where the last one stopped.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.decoding.confidence import FLAG_BELOW, FlaggedSentence, Judge, flagged_sentences
+from cadec_cli.decoding.confidence import FLAG_BELOW, FlaggedSentence, Judge, flagged_sentences, text_of
 from cadec_cli.decoding.explain import ExplainedTranslation
 from cadec_cli.decoding.state import DocumentState, PartialPath, State
 from cadec_cli.decoding.translation import Translation
@@ -27,8 +28,16 @@ from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError, Interrupted, option
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import remove_if_unlocked
+from cadec_cli.jobs.cue_checks import with_cue_problems
 from cadec_cli.jobs.journal import Gap, Journal
-from cadec_cli.jobs.json_lines import journal_record, json_line, text_record
+from cadec_cli.jobs.json_lines import (
+    journal_record,
+    json_bytes,
+    json_line,
+    json_records,
+    text_record,
+    with_cues,
+)
 from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
@@ -80,8 +89,12 @@ def segment_maker(segment: Segment, translator: Translator, judge: Judge) -> Cal
     return lambda translation: segment(translator.explain_translation(translation), judge)
 
 
-# (number of the input, the file as it was read, the bytes written)
-Written = Callable[[int, TextFile, bytes], None]
+# (number of the input, the file as it was read, the translations of all its sentences)
+Written = Callable[[int, TextFile, Sequence[str]], None]
+
+
+def ignore_file(number: int, file: TextFile, texts: Sequence[str]) -> None:
+    """Do nothing with a file that is complete."""
 
 
 @dataclass(frozen=True)
@@ -137,21 +150,36 @@ class FileTranslation:
             for document in range(len(file.documents))
         ]
 
-    def restore(
-        self, translations: Iterable[Translation], written: Written = lambda number, file, content: None
-    ) -> Iterator[bytes]:
+    def restore(self, translations: Iterable[Translation], written: Written = ignore_file) -> Iterator[bytes]:
         """The files' bytes in their layout, one after the other, as early as translations allow.
 
         `written` is called with each file once all its bytes were taken.
         """
-        texts = iter(translations)
+        for number, file, own in self._by_file(translations):
+            texts: list[str] = []
+            yield from file.restore(_collect(map(self._rated, own), texts))
+            written(number, file, texts)
+
+    def json_lines(
+        self, translations: Iterable[Translation], written: Written = ignore_file
+    ) -> Iterator[bytes]:
+        """The translations as JSON lines, those of subtitles with the problems of their cues."""
+        for number, file, own in self._by_file(translations):
+            texts: list[str] = []
+            for translation, found in with_cue_problems(file, own, _text):
+                texts.append(translation.text)
+                for record in with_cues(json_records(translation, self.judge), found):
+                    yield json_line(record)
+            written(number, file, texts)
+
+    def _by_file(
+        self, translations: Iterable[Translation]
+    ) -> Iterator[tuple[int, TextFile, Iterator[Translation]]]:
+        """Yield the files with their numbers and translations, which have to be taken one after the other."""
+        coming = iter(translations)
         for number, file in enumerate(self.files):
             count = sum(len(document) for document in file.documents)
-            pieces = []
-            for piece in file.restore(self._rated(next(texts)) for _ in range(count)):
-                pieces.append(piece)
-                yield piece
-            written(number, file, b"".join(pieces))
+            yield number, file, itertools.islice(coming, count)
 
     def _rated(self, translation: Translation) -> str:
         return rated_text(text_record(translation, self.judge))
@@ -164,13 +192,13 @@ class FileTranslation:
         track: Track = no_progress,
         resumed: Callable[[int], None] = lambda sentences: None,
         damaged: Callable[[str], None] = lambda message: None,
-        written: Written = lambda number, file, content: None,
+        written: Written = ignore_file,
     ) -> list[FlaggedSentence]:
         """Write the planned files, each whole or not at all; return the flagged sentences.
 
         `resumed` is called with the number of sentences that were already done, `damaged` with a message
-        about a damaged journal, `written` with each file that is written in its own layout. `Interrupted`
-        says how many sentences are done.
+        about a damaged journal, `written` with each file that is written. `Interrupted` says how many
+        sentences are done.
         """
         with self._journal(self._header(json_lines), resume) as journal:
             if journal.damage:
@@ -256,13 +284,10 @@ class FileTranslation:
                 for sentence in range(len(document))
             ]
             first += len(file.documents)
-            pieces = []
             with atomic_file(target) as stream:
                 for piece in output_pieces(file, outputs, json_lines=json_lines):
-                    pieces.append(piece)
                     stream.write(piece)
-            if not json_lines:
-                written(number, file, b"".join(pieces))
+            written(number, file, list(map(text_of, outputs)))
 
     def _header(self, json_lines: bool) -> dict[str, Any]:
         """Everything that the result depends on."""
@@ -272,6 +297,8 @@ class FileTranslation:
         ]
         if any(one.given for one in self.documents):
             documents.append([one.given for one in self.documents])
+        if any(one.rooms for one in self.documents):
+            documents.append([one.rooms for one in self.documents])
         if any(one.names for one in self.documents):
             documents.append([one.names for one in self.documents])
         text = json.dumps(documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -330,10 +357,22 @@ def translation_settings(
 
 def output_pieces(file: TextFile, outputs: Sequence[Any], *, json_lines: bool) -> Iterator[bytes]:
     """A file's bytes, made from the records of its sentences: in its layout, or as JSON lines."""
-    if json_lines:
-        yield from (json_line(record) for of_sentence in outputs for record in of_sentence)
-    else:
+    if not json_lines:
         yield from file.restore(map(rated_text, outputs))
+        return
+    for of_sentence, found in with_cue_problems(file, outputs, text_of):
+        yield from map(json_line, with_cues(of_sentence, found))
+
+
+def _text(translation: Translation) -> str:
+    return translation.text
+
+
+def _collect(texts: Iterable[str], into: list[str]) -> Iterator[str]:
+    """Yield texts, and keep them."""
+    for text in texts:
+        into.append(text)
+        yield text
 
 
 def rated_text(record: Mapping[str, Any]) -> str:
@@ -434,6 +473,12 @@ class StreamTranslation:
     def restore(self, translations: Iterable[Translation], written: Written | None = None) -> Iterator[bytes]:
         """The bytes of the text in its layout, as early as translations allow; `written` is not called."""
         return self.file.restore(translation.text for translation in translations)
+
+    def json_lines(
+        self, translations: Iterable[Translation], written: Written | None = None
+    ) -> Iterator[bytes]:
+        """The translations as JSON lines, as they come; `written` is not called."""
+        return json_bytes(translations, self.judge)
 
     def _translations(self) -> Iterator[Translation]:
         current: _OpenDocument | None = None

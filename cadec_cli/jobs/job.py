@@ -28,7 +28,7 @@ from cadec_cli.engines.engine import Languages, silence
 from cadec_cli.engines.protocols import Models, ModelSet
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.fs.paths import is_stream
-from cadec_cli.fs.read import MAX_INPUT_BYTES, is_streamed, read_errors, stream_text
+from cadec_cli.fs.read import MAX_INPUT_BYTES, is_streamed, name_of, read_errors, stream_text
 from cadec_cli.jobs.by_document import BulkTranslation, DocumentWorker
 from cadec_cli.jobs.done import RECORD, FinishedFiles, document_key, remove_complete
 from cadec_cli.jobs.in_step import (
@@ -66,6 +66,7 @@ from cadec_cli.text.formats import (
 )
 from cadec_cli.text.formats.layout import SubtitleStyle
 from cadec_cli.text.glossary.reader import glossary_origin
+from cadec_cli.text.translation_memory import memory_files, memory_origin, preceding_text
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ class InputOptions:
     def settings(self) -> dict[str, Any]:
         """Everything that the layout of the output depends on."""
         style = dataclasses.asdict(self.style)
+        if not self.style.fit:
+            del style["max_cps"]  # of the output, only what is said about it depends on this
         settings: dict[str, Any] = {
             "encoding": self.encoding,
             "lines": self.lines,
@@ -131,13 +134,19 @@ class TranslationJob:
     ) -> TranslationJob:
         """Open a job with the requested models; options that they can't serve are a CadecError.
 
-        `options` is complete, or a mapping of those that differ from the bundle's defaults.
+        `options` is complete, or a mapping of those that differ from the bundle's defaults. If `after` is a
+        translation memory, it is added to their `memory`.
         """
         search = options.search if isinstance(options, TranslationOptions) else (options or {}).get("search")
         bundle = request.open_bundle(for_lm=search not in ("sentence", "repair"))
         languages = chosen_languages(bundle, request.source_language, request.target_language)
         if not isinstance(options, TranslationOptions):
             options = with_flags(default_options(bundle), options or {})
+        if isinstance(after, Path):
+            text, memory = preceding_text(after)
+            if memory:
+                options = with_flags(options, {"memory": (*options.memory, *memory)})
+            after = text
         before = after if isinstance(after, Path) else tuple(after or ())
         return cls(
             request,
@@ -184,8 +193,13 @@ class TranslationJob:
     @cached_property
     def translator(self) -> Translator:
         """Models and options, ready to translate."""
-        language = self.languages.source_code
-        return Translator(self.models, self.options, language=language, listing=self.listing)
+        return Translator(
+            self.models,
+            self.options,
+            language=self.languages.source_code,
+            target_language=self.languages.target_code,
+            listing=self.listing,
+        )
 
     @cached_property
     def judge(self) -> Judge:
@@ -224,6 +238,7 @@ class TranslationJob:
         if self.drafts:
             origin.append(("repair", "yes"))
         origin += [*term_origin(self.options.term), *glossary_origin(self.options.glossary)]
+        origin += memory_origin(self.options.memory)
         origin += cast_origin(self.options.cast)
         if self.options.about:
             origin.append(("about", "\n".join(sentences_about(self.options, self.languages.target_code))))
@@ -236,21 +251,28 @@ class TranslationJob:
 
     # Inputs
 
-    def read(self, path: Path, inputs: InputOptions) -> TextFile:
-        """Read one of the inputs."""
+    def read(self, path: Path, inputs: InputOptions, note: Callable[[str], None] | None = None) -> TextFile:
+        """Read one of the inputs; what is said about how it was read goes to `note`, or the job's own."""
         target = None if self.drafts else self.languages.target_code
-        return read_text_file(
+        file = read_text_file(
             path,
             language=self.languages.source_code,
             lines=inputs.lines,
             encoding=inputs.encoding,
             format=inputs.format,
             tags=self.options.protect,
-            screen=dataclasses.replace(inputs.style, language=target),
+            screen=dataclasses.replace(self._style(inputs), language=target),
             columns=inputs.columns,
             retranslate=inputs.retranslate,
             most=inputs.most,
         )
+        for remark in file.notes:
+            (note or self.note)(f"{name_of(path)}: {remark}")
+        return file
+
+    def _style(self, inputs: InputOptions) -> SubtitleStyle:
+        """The layout of translated subtitles; sentences know their room if that matters to the search."""
+        return dataclasses.replace(inputs.style, fit=self.options.fits)
 
     def _is_streamed(self, paths: Sequence[Path], inputs: InputOptions) -> bool:
         """Tell whether to translate the input as it arrives: one pipe, in a format read line by line."""
@@ -278,6 +300,7 @@ class TranslationJob:
         self.check_translates()
         codes = self.languages.source_code, self.languages.target_code
         read = [self.after if isinstance(self.after, Path) else None, *self.bundle.files]
+        read += memory_files(self.options.memory)
         plan = outputs.plan(paths, *codes, also_read=read)
         _check_side_output(plan, side_output)
         if plan is None and self._is_streamed(paths, inputs):
@@ -304,6 +327,8 @@ class TranslationJob:
                 lines=inputs.lines,
                 whole_documents=not search_kind(self.options.search).is_greedy,
                 most_held=max(inputs.most, CHARACTERS),
+                any_text=inputs.format is not None,
+                note=self.note,
             )
         )
         file = TextFile((), text, stream.encoding, input_format)
@@ -334,9 +359,16 @@ class TranslationJob:
         _check_side_output(plan, side_output)
         before = readable(self.options, self.sentences_before, self.bundle.context_positions)
 
+        said: set[str] = set()
+
+        def note_once(remark: str) -> None:  # files are read twice
+            if remark not in said:
+                said.add(remark)
+                self.note(remark)
+
         def read(number: int) -> TextFile:
             part = plan.part([number], plan.journal)
-            file = self.read(own[number], inputs)
+            file = self.read(own[number], inputs, note_once)
             files = outputs.convert([file], [own[number]], part, self.languages.target_code)
             _check_style(files, inputs)
             return files[0]
@@ -358,7 +390,8 @@ class TranslationJob:
         )
         finished = None
         if outputs.resume and side_output is None:  # a side output covers all files, finished or not
-            layout = {**inputs.settings, "output encoding": outputs.encoding}
+            of_inputs = dataclasses.replace(inputs, style=self._style(inputs)).settings
+            layout = {**of_inputs, "output encoding": outputs.encoding}
             outcome = {**settings, "layout": layout, "before": document_key((), before)}
             finished = FinishedFiles(record, outcome)
             finished.check()
@@ -385,7 +418,9 @@ class TranslationJob:
             work = work.only(left)
         after = self.after if isinstance(self.after, Path) else None
         checked = outputs.check(
-            work.plan, [*paths, after, *self.bundle.files], finished.path if finished is not None else None
+            work.plan,
+            [*paths, after, *memory_files(self.options.memory), *self.bundle.files],
+            finished.path if finished is not None else None,
         )
         convert_in_advance(self.bundle, self.options, self.request.compute_type, self.note)
         return dataclasses.replace(work, plan=checked)
@@ -418,6 +453,7 @@ class TranslationJob:
             self.options,
             contexts=[self.before, *(Context() for _ in documents[1:])],
             language=self.languages.source_code,
+            target_language=self.languages.target_code,
             placing=lambda: self.models.translation if self.bundle.has_translation else None,
         )
         return iter(sorted(chosen, key=lambda one: (one.document, one.sentence)))
@@ -429,10 +465,10 @@ def _check_side_output(plan: OutputPlan | None, side_output: SideOutput | None) 
 
 
 def _check_style(files: Iterable[TextFile], inputs: InputOptions) -> None:
-    """Refuse to show two languages in a format without cues."""
+    """Refuse to show two languages in a format that can't."""
     for file in files:
-        if inputs.style.bilingual and not format_named(file.format).has_cues:
-            raise UsageError(f"{option('bilingual')} is for subtitles, not for {file.format}")
+        if inputs.style.bilingual and not format_named(file.format).bilingual:
+            raise UsageError(f"{option('bilingual')} is for subtitles and documents, not for {file.format}")
 
 
 def _shard_numbers(paths: Sequence[Path], shard: JobShard) -> list[int]:

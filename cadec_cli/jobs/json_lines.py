@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,12 @@ from cadec_cli.decoding.manner.outcomes import manner_outcomes
 from cadec_cli.decoding.translation import TranslatedPart, Translation
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import MAX_INPUT_BYTES, parse_json, read_lines
+from cadec_cli.jobs.cue_checks import cue_record
 from cadec_cli.method.hypotheses import Hypothesis, NBest
-from cadec_cli.text.formats.layout import one_line
+from cadec_cli.text.formats.layout import MAX_ROOM, one_line
+from cadec_cli.text.formats.subtitles.limits import CueProblem
 from cadec_cli.text.tokenizers.line_text import whole_characters
+from cadec_cli.validation import quote_value
 
 
 def json_records(translation: Translation, judge: Judge | None = None) -> list[dict[str, Any]]:
@@ -40,6 +43,7 @@ def json_records(translation: Translation, judge: Judge | None = None) -> list[d
             "source": part.source,
             "translation": part.text,
             **{side: text for side in ("before", "after") if (text := getattr(part.nbest, side))},
+            **({"room": part.nbest.room} if part.nbest.room is not None else {}),
             **confidence_record(judge.of_parts(part.source, [part]), judge),
             **_terms(part),
             **_manner(part),
@@ -79,6 +83,14 @@ def json_bytes(translations: Iterable[Translation], judge: Judge) -> Iterator[by
     for translation in translations:
         for record in json_records(translation, judge):
             yield json_line(record)
+
+
+def with_cues(records: Sequence[dict[str, Any]], found: Sequence[CueProblem]) -> list[dict[str, Any]]:
+    """The objects of a sentence, the first of them with the problems of its cues, if there are any."""
+    if not found:
+        return list(records)
+    first, *others = records
+    return [{**first, "cues": list(map(cue_record, found))}, *others]
 
 
 def json_line(record: dict[str, Any]) -> bytes:
@@ -173,7 +185,15 @@ def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[NBest | None]:
             nbest,
             before=_sentence(str(record.get("before", ""))),
             after=_sentence(str(record.get("after", ""))),
+            room=_room(f"{path}: entry {number}", record.get("room")),
         )
+
+
+def _room(where: str, value: Any) -> int | None:
+    """The room that subtitles have for a sentence, in characters."""
+    if value is not None and (type(value) is not int or not 0 <= value <= MAX_ROOM):
+        raise CadecError(f"{where} has a room that is not a number of characters: {quote_value(value)}")
+    return value
 
 
 def _hypotheses(record: Any) -> Any:

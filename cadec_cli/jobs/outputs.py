@@ -24,6 +24,7 @@ from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import write_errors
 from cadec_cli.fs.paths import check_writable, is_stream, resolve_path, sibling_path
 from cadec_cli.text.formats import COMPRESSED, FORMATS, format_with_ending
+from cadec_cli.text.formats.foreign import FOREIGN_ENDINGS
 from cadec_cli.validation import quote_value
 
 if TYPE_CHECKING:
@@ -64,12 +65,6 @@ class OutputPlan:
         return replace(self, paths=tuple(self.paths[number] for number in numbers), journal=journal)
 
 
-# Endings of files (not directories), besides those of the formats.
-_OTHER_FILES = frozenset({".md", ".html"})
-# Endings of files that are not text. An installed format may have them nevertheless.
-_FOREIGN = frozenset({".pdf", ".doc", ".docx", ".odt", ".rtf", ".xlsx", ".epub", ".mp4", ".mkv"})
-
-
 def is_template(output: str) -> bool:
     """Tell whether a name has placeholders; braces with anything else in them are a TemplateError."""
     try:
@@ -108,8 +103,11 @@ def plan_outputs(
             f"{' and '.join(same)} would both become {twice[0]}",
             "translate them one by one",
         )
-    for path in paths:
-        if path.suffix.lower() in _FOREIGN and format_with_ending(path.suffix) is None:
+    for number, path in enumerate(paths):
+        ending = path.suffix.lower()
+        # A file that is read as text, whatever its name says, may be written under such a name.
+        as_read = number < len(inputs) and ending == inputs[number].suffix.lower()
+        if ending in FOREIGN_ENDINGS and not as_read and format_with_ending(ending) is None:
             raise CadecError(f"{path}: {path.suffix} can't be written", f"these can: {', '.join(FORMATS)}")
         if path.suffix.lower() in COMPRESSED:
             raise CadecError(f"{path}: outputs are not compressed", f"leave out {path.suffix}")
@@ -168,8 +166,7 @@ def _is_directory(output: str, inputs: Sequence[Path]) -> bool:
 
 
 def _is_file_name(name: str) -> bool:
-    ending = Path(name).suffix.lower()
-    return ending in _OTHER_FILES or format_with_ending(ending) is not None
+    return format_with_ending(Path(name).suffix) is not None
 
 
 def _fill_template(template: str, path: Path, languages: Languages, ext: str | None) -> str:

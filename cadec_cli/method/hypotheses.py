@@ -36,7 +36,8 @@ class Hypothesis:
 class NBest:
     """The hypotheses of one sentence, the S-NMT's best first; none for an empty sentence.
 
-    `before` and `after` are the untranslated text around them, such as a speaker's name.
+    `before` and `after` are the untranslated text around them, such as a speaker's name. `room` is how many
+    characters a hypothesis may have to fit the cues of its sentence; None if there is no limit.
     """
 
     source: str
@@ -44,6 +45,7 @@ class NBest:
     vocabulary: str = ""  # the identity of the vocabulary of the ids; empty if there are no ids
     before: str = ""
     after: str = ""
+    room: int | None = None
     manner: Manner | None = None  # how the sentence is to be said, if a user asks for that
 
     def wrap(self, text: str) -> str:

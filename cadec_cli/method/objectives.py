@@ -9,6 +9,8 @@
     glossary      how many terms of a glossary y respects
     manner        log p(form of address, gender of the speaker | what the user asks for) − log p(…)
     address       log p(form of address of y | the sentences before) − log p(form of address of y)
+    fit           minus the characters of y for which its subtitles have no room, compared with the likeliest
+                  hypothesis that addresses people as y does
 
 A D-LM of several languages can also read pairs: the sources of the sentences before and x itself, with their
 translations. Read like that, its terms have names of their own:
@@ -38,6 +40,7 @@ from cadec_cli.validation import quote_value
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
 BACK, LENGTH, DEFECTS, ADDRESS = "back", "length", "defects", "address"
 PAIRS_CONDITIONAL, PAIRS_FREE = "pairs-conditional", "pairs-free"
+FIT = "fit"
 GLOSSARY = "glossary"  # also the name of its weight, which any objective has if there is a glossary
 MANNER = "manner"  # also the name of its weight, which any objective has if a manner is asked for
 # What a D-LM reads: the translations before, these with their sources, or first the one and then the other.
@@ -47,13 +50,15 @@ READINGS = (TARGET, PAIRS, BOTH)
 LM_TERMS_OF = {TARGET: (CONDITIONAL, FREE), PAIRS: (PAIRS_CONDITIONAL, PAIRS_FREE)}
 LM_TERMS = frozenset(term for terms in LM_TERMS_OF.values() for term in terms)
 # Terms that are added to a formula, times a weight of the same name, if that weight is given.
-OPTIONAL = (ADDRESS,)
+OPTIONAL = (ADDRESS, FIT)
 LARGEST_WEIGHT = 1000
 DEFECT_COST = 10_000.0  # more than any difference of scores, so that a sound hypothesis wins
 
 # What a respected term is worth, in nats: more than most models find it unlikely. See docs/terms.md.
 GLOSSARY_WEIGHT = 25.0
 
+# What a character is worth that is too many for its cue, in nats. See docs/translating.md.
+FIT_WEIGHT = 0.3
 # What is asked for is certain: see `engines.manner_term` for the scale, docs/formality.md for the figures.
 MANNER_WEIGHT = 1.0
 

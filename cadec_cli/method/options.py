@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from cadec_cli.errors import CadecError, UsageError, as_usage_error, option
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import (
+    FIT,
     GLOSSARY,
     GLOSSARY_WEIGHT,
     MANNER,
@@ -44,6 +45,10 @@ FORMALITY_TEMPERATURE = 1.0
 # The most hypotheses, beams and paths; memory and time grow with them.
 MAX_HYPOTHESES = 1000
 
+# The most earlier sentences that are read because they share words, and how many of a translation memory are
+# read unless the options say otherwise.
+MAX_RETRIEVED, FROM_MEMORY = 100, 2
+
 # The allowed values, in files and on the command line.
 _BOUNDS: Mapping[str, Bound] = {
     "search": OneOf(SEARCHES),
@@ -53,6 +58,7 @@ _BOUNDS: Mapping[str, Bound] = {
     "nbest": Whole(1, MAX_HYPOTHESES),
     "beam": Whole(1, MAX_HYPOTHESES),
     "reads": OneOf(READINGS),
+    "retrieve": Whole(0, MAX_RETRIEVED),
 }
 _MORE_BOUNDS: Mapping[str, Bound] = {
     "context_from": OneOf(CONTEXT_SOURCES),
@@ -123,6 +129,11 @@ class DecodingDefaults:
         choices=READINGS,
         rare=True,
     )
+    retrieve: int = option_field(
+        0,
+        "number of earlier sentences to read, besides the last few, because they share names or other rare "
+        "source words with the current one; at most so many",
+    )
 
     def __post_init__(self) -> None:
         weights = named_weights(self.weight)
@@ -182,6 +193,16 @@ class TranslationOptions(DecodingDefaults):
         stored=False,
         metavar="FILE",
     )
+    memory: Sequence[str] = option_field(
+        None,
+        "earlier translations that sentences are retrieved from: a translation memory (TMX, PO, XLIFF; or "
+        "source, tab, target), or a text and its translation (SOURCE=TARGET, by lines or cues); can be "
+        "repeated; "
+        f"{FROM_MEMORY} sentences are retrieved unless {option('retrieve')} says otherwise",
+        list[str],
+        stored=False,
+        metavar="FILE",
+    )
     protect: bool = option_field(
         True,
         "keep URLs, numbers, code, placeholders and tags unchanged, and never choose a broken hypothesis "
@@ -218,6 +239,7 @@ class TranslationOptions(DecodingDefaults):
         object.__setattr__(self, "about", fsdecode(self.about or ""))
         object.__setattr__(self, "term", parse_term_options(self.term))
         object.__setattr__(self, "glossary", glossary_sources(self.glossary))
+        object.__setattr__(self, "memory", memory_sources(self.memory))
         if wrong := misfits(self, _MORE_BOUNDS):
             message = "; ".join(wrong).replace("context_from", "context-from")
             raise CadecError(message, "0 is no smoothing" if message.startswith("alpha") else "")
@@ -244,6 +266,21 @@ class TranslationOptions(DecodingDefaults):
             raise UsageError(
                 f"{option('search', self.search)} can't respect a glossary",
                 "rerank, lattice and sentence can, which choose from n-best lists",
+            )
+        if self.rolling and self.retrieve:
+            raise UsageError(
+                f"{option('rolling')} can't be combined with {option('retrieve', str(self.retrieve))}",
+                "a rolling window reads all that fits anyway",
+            )
+        if self.memory and not self.retrieve:
+            raise UsageError(
+                f"{option('memory', self.memory[0])} has no effect with {option('retrieve', '0')}",
+                "sentences of a memory are read only if they are retrieved",
+            )
+        if self.memory and not self.reads_context:
+            raise UsageError(
+                f"{option('memory', self.memory[0])} needs context, and {self.without_context} reads none",
+                "rerank, lattice and beam with an objective such as c-score do",
             )
         if self.cast and not self.asks_for_manner:
             raise UsageError(
@@ -300,7 +337,13 @@ class TranslationOptions(DecodingDefaults):
     @property
     def policy(self) -> ContextPolicy:
         """Which context is read. A stepwise search always reads the last few sentences."""
-        return ContextPolicy(self.context, self.rolling and search_kind(self.search).needs != STEPS)
+        rolling = self.rolling and search_kind(self.search).needs != STEPS
+        return ContextPolicy(self.context, rolling, retrieve=self.retrieve)
+
+    @property
+    def fits(self) -> bool:
+        """Tell whether it matters how many characters the cues of a sentence have room for."""
+        return self.weighted_objective.uses(FIT)
 
     @property
     def scoring_options(self) -> ScoringOptions:
@@ -333,7 +376,8 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
 
     Weights and options of terms that are not named stay, unless the objective changes; the weight of pairs,
     unless what is read changes; weights of added terms, unless the search is the beam, which scores tokens.
-    With the beam, a formality lowers the temperature to `FORMALITY_TEMPERATURE`, unless one is given.
+    With the beam, a formality lowers the temperature to `FORMALITY_TEMPERATURE`, unless one is given. From a
+    memory `FROM_MEMORY` sentences are retrieved, and with a rolling window none, unless a number is given.
     """
     known = [item.name for item in dataclasses.fields(options)]
     unknown = [name for name in flags if name not in known]
@@ -353,15 +397,20 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
         changed["term"] = {**(options.term if same else {}), **parse_term_options(changed.get("term"))}
     if changed.get("formality", AUTO) != AUTO and by_steps:
         changed.setdefault("temperature", min(FORMALITY_TEMPERATURE, options.temperature))
+    if changed.get("rolling"):
+        changed.setdefault("retrieve", 0)
+    elif changed.get("memory"):
+        changed.setdefault("retrieve", options.retrieve or FROM_MEMORY)
     return dataclasses.replace(options, **changed)
 
 
 def options_as_data(options: DecodingDefaults) -> dict[str, Any]:
     """Options as plain data. What earlier versions did not know is left out while it is as it always was.
 
-    That is what the D-LM reads, if it is the target, and an absent glossary, cast or text about the text.
+    That is what the D-LM reads, if it is the target, and an absent glossary, memory, cast or text about the
+    text.
     """
-    usual = {"reads": TARGET, "glossary": (), "cast": "", "about": ""}
+    usual = {"reads": TARGET, "retrieve": 0, "glossary": (), "memory": (), "cast": "", "about": ""}
     data = dataclasses.asdict(options)
     return {name: value for name, value in data.items() if name not in usual or value != usual[name]}
 
@@ -384,6 +433,20 @@ def _glossary_source(given: Any) -> str:
     from cadec_cli.text.glossary.reader import glossary_lines  # --help should not wait for it
 
     return glossary_lines(given)
+
+
+def memory_sources(given: Any) -> tuple[str, ...]:
+    """Memories as `text.translation_memory` reads them: files by name, and pairs of sentences."""
+    if given is None:
+        return ()
+    if isinstance(given, str | PathLike):
+        return (fsdecode(given),)
+    given = list(given)
+    if all(isinstance(one, str | PathLike) for one in given):
+        return tuple(map(fsdecode, given))
+    from cadec_cli.text.translation_memory import memory_lines  # --help should not wait for it
+
+    return (memory_lines(given),)
 
 
 def _of_formula(weights: Mapping[str, float]) -> dict[str, float]:

@@ -23,6 +23,7 @@ from cadec_cli.method.objectives import (
     ADDRESS,
     BACK,
     DEFECTS,
+    FIT,
     GLOSSARY,
     LENGTH,
     LM_TERMS,
@@ -108,6 +109,11 @@ _OWN = (
         "whether it addresses people as the sentences before do",
         "cadec_cli.engines.address_votes:address_votes",
         reads_context=True,
+    ),
+    Term(
+        FIT,
+        "minus the characters for which its subtitles have no room",
+        "cadec_cli.engines.context_free_terms:overflow",
     ),
 )
 # Terms that every search computes itself, or that protection and a glossary add.

@@ -7,6 +7,7 @@ failed groups.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from cadec_cli.decoding.manner.outcomes import manner_outcomes
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveScorer, Failure, ScorerResult, SetResults
 from cadec_cli.evaluation.contrastive.sets import SAMPLES
+from cadec_cli.jobs.cue_checks import CueChecks
 from cadec_cli.jobs.in_step import SegmentRecord, SideOutput
 from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.method.objectives import NMT, pmi_of
@@ -30,20 +32,32 @@ from cadec_cli.reports.page import (
     ReportToken,
     plain,
     put,
+    with_notes,
     write_page,
 )
+from cadec_cli.text.formats.subtitles.cues import clock
 from cadec_cli.text.glossary.reader import is_written_out
 
 COLUMNS = ("source", "sentence level", "in context")
 
 
-def translation_report(path: Path, job: TranslationJob, names: Sequence[str]) -> SideOutput:
-    """A report that is written along with a translation; `names` are the names of the files to show."""
+def translation_report(
+    path: Path, job: TranslationJob, names: Sequence[str], cues: CueChecks | None = None
+) -> SideOutput:
+    """A report that is written along with a translation; `names` are the names of the files to show.
+
+    `cues` has the cues of all files that are too fast or too long, as soon as the files are complete.
+    """
+    checked = cues or CueChecks()
 
     def write(records: Iterable[SegmentRecord]) -> None:
-        segments = (put(one.made, group(one), _label(one.place, one.sentence)) for one in records)
         codes = (job.languages.source_code, job.languages.target_code)
-        write_page(path, _page(names, job.options, job.bundle.name, codes), segments)
+        page = _page(names, job.options, job.bundle.name, codes)
+        segments = (
+            with_notes(put(one.made, group(one), _label(one.place, one.sentence)), notes)
+            for one, notes in _with_cues(records, checked)
+        )
+        write_page(path, replace(page, figures=tuple(_cue_figures(names, checked))), segments)
 
     def group(one: SegmentRecord) -> str:
         document = f"document {one.document + 1}"
@@ -55,6 +69,47 @@ def translation_report(path: Path, job: TranslationJob, names: Sequence[str]) ->
 def plain_segment(explained: ExplainedTranslation, judge: Judge) -> dict[str, Any]:
     """A segment of the page as plain data; `put` gives it its place."""
     return plain(translated_segment(explained, judge))
+
+
+def _with_cues(
+    records: Iterable[SegmentRecord], cues: CueChecks
+) -> Iterator[tuple[SegmentRecord, list[str]]]:
+    """Yield sentences with remarks on their cues."""
+    file, number = -1, 0
+    for one in records:
+        file, number = one.file, number + 1 if one.file == file else 0
+        found = cues.found[file].of_sentence(number) if file in cues.found else []
+        yield one, [f"cue {problem.number}: {'; '.join(problem.reasons)}" for problem in found]
+
+
+def _cue_figures(names: Sequence[str], cues: CueChecks) -> Iterator[Figures]:
+    """A table of the cues that are too fast or too long; none if there are none."""
+    if not cues.in_order:
+        return
+    rows = (
+        (
+            *((names[file],) if len(names) > 1 else ()),
+            f"{one.number}",
+            clock(one.start),
+            f"{one.characters}",
+            f"{one.cps:.1f}" if one.too_fast else "",
+            " + ".join(map(str, one.widths)) if one.too_long else "",
+        )
+        for file, one in cues.in_order
+    )
+    limits = cues.in_order[0][1].limits
+    before = cues.found.values()
+    yield Figures(
+        "Cues that are too fast or too long",
+        (
+            *(("file",) if len(names) > 1 else ()),
+            *("cue", "time", "characters", "characters per second", "characters of its lines"),
+        ),
+        tuple(rows),
+        f"More than {limits.max_cps:g} characters per second or {limits.max_chars} per line. In the source "
+        f"{sum(one.too_fast_in_source for one in before):,} are too fast and "
+        f"{sum(one.too_long_in_source for one in before):,} too long.",
+    )
 
 
 def _page(names: Sequence[str], options: TranslationOptions, bundle: str, languages: tuple[str, str]) -> Page:
@@ -138,6 +193,8 @@ def _facts(options: TranslationOptions) -> dict[str, str]:
             "temperature": f"{options.temperature:g}",
             "context": "all that fits" if options.policy.rolling else f"{options.context} sentences",
         }
+        if options.retrieve:
+            facts["retrieved"] = f"up to {options.retrieve} earlier sentences"
     if options.glossary:
         names = ("typed in" if is_written_out(source) else Path(source).name for source in options.glossary)
         facts["glossary"] = f"{', '.join(names)}, {options.glossary_weight:g} per term"

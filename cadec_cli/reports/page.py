@@ -252,6 +252,13 @@ def put(record: dict[str, Any], group: str, label: str) -> dict[str, Any]:
     return {**record, "group": _strip_invisible(group), "label": _strip_invisible(label)}
 
 
+def with_notes(record: dict[str, Any], notes: Sequence[str]) -> dict[str, Any]:
+    """Add notes to a plain segment, which were not known when it was made."""
+    if not notes:
+        return record
+    return {**record, "notes": [*record.get("notes", ()), *map(_strip_invisible, notes)]}
+
+
 def _part(part: ReportPart) -> dict[str, Any]:
     record: dict[str, Any] = {}
     if part.context is not None:

@@ -330,8 +330,13 @@ def _options(data: Any) -> TranslationOptions:
         isinstance(glossary, list) and all(isinstance(value, str) for value in glossary),
         "its glossaries are not names",
     )
+    memory = data.get("memory", [])
+    _require(
+        isinstance(memory, list) and all(isinstance(value, str) for value in memory),
+        "its memories are not names",
+    )
     for item in dataclasses.fields(TranslationOptions):
-        if item.name in ("weight", "term", "glossary"):
+        if item.name in ("weight", "term", "glossary", "memory"):
             continue
         value, kind = data.get(item.name, item.default), item.metadata["type"]
         fits = _is_number(value) if kind is float else type(value) is kind

@@ -25,6 +25,7 @@ from cadec_cli.method.context import Context, ContextPolicy, Pair, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import PAIRS
 from cadec_cli.method.options import TranslationOptions, options_record
+from cadec_cli.method.retrieval import NOTHING, EarlierSentences
 from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.languages import iso_code
@@ -149,7 +150,8 @@ class Session:
         self.direction = direction or Direction()
         self.language = iso_code(self.direction.source) if self.direction.source else ""
         self._translator = self._translating(options)
-        self._policies: dict[tuple[str, str], ContextPolicy] = {}  # by formality and about, for their seeds
+        # By formality, what the text is about, and memory: what is encoded and read once.
+        self._policies: dict[tuple[str, str, Sequence[str]], ContextPolicy] = {}
         self.changed: int | None = None  # the sentence of the current document that a person changed last
         self.begin(documents, after)
 
@@ -157,6 +159,7 @@ class Session:
         """Replace the documents, and the text before the first one, as far as the D-LM can read it."""
         self.documents = [[*map(self._with_units, document)] for document in documents] or [[]]
         self.changed = None
+        self._remembered: tuple[Sequence[Entry], EarlierSentences] = ((), NOTHING)
         encoded = [(text, ids) for text in after for ids in self._encode(text)]
         if self.models.reader is not None:
             fitting = Context(tuple(ids for _, ids in encoded)).truncate(self.models.reader.positions)
@@ -208,7 +211,8 @@ class Session:
             self.options = options
 
     def _translating(self, options: TranslationOptions) -> Translator:
-        return Translator(self.models, options, language=self.language)
+        target = iso_code(self.direction.target) if self.direction.target else ""
+        return Translator(self.models, options, language=self.language, target_language=target)
 
     def sentences(self, line: str) -> list[str]:
         """Split a line into sentences; characters that UTF-8 can't encode are replaced."""
@@ -343,7 +347,32 @@ class Session:
     def _before(self, place: int | None, options: TranslationOptions | None = None) -> Context:
         """Return the context before a sentence of the current document; without a place, before the next."""
         start = self._after if len(self.documents) == 1 else Context()
-        return context_after(self.current[:place], options or self.options, start)
+        options = options or self.options
+        entries = self.current[:place]
+        if not options.policy.retrieve or options.policy.rolling:
+            return context_after(entries, options, start)
+        split, window = len(entries), max(options.context, 1)
+        while split and window > 0:
+            split -= 1
+            window -= len(entries[split].context_ids)
+        if not split:
+            return context_after(entries, options, start)
+        last = context_after(entries[split:], options)
+        return dataclasses.replace(last, earlier=self._remember(entries[:split]))
+
+    def _remember(self, entries: Sequence[Entry]) -> EarlierSentences:
+        """Return the index of the first sentences of a document; that of the last call is continued."""
+        known, index = self._remembered
+        kept = len(known) <= len(entries)
+        if not kept or any(one is not other for one, other in zip(known, entries, strict=False)):
+            known, index = (), NOTHING
+        index = index.add(
+            (pair.source, ids, "")
+            for entry in entries[len(known) :]
+            for pair, ids in zip(entry.pairs, entry.context_ids, strict=False)
+        )
+        self._remembered = entries, index
+        return index
 
     def undo(self) -> Entry | None:
         """Remove the newest sentence, or an empty document; returns the sentence."""
@@ -446,18 +475,27 @@ class Session:
         policy = self._policy(options)
         fits = room(reader.positions, longest)
         if options.weighted_objective.readings == (PAIRS,) and self.models.language is not None:
-            return before.part(
-                read_context(self.models.language, PAIRS, policy, before, fits, source), policy.seed
-            )
-        return policy.read(before, fits).without_memory()
+            read = read_context(self.models.language, PAIRS, policy, before, fits, source)
+            return policy.translations(before, read, source)
+        return policy.read(before, fits, source).without_memory()
 
     def _policy(self, options: TranslationOptions) -> ContextPolicy:
-        """Return the options' policy, with the seed for their formality, which is encoded once."""
-        key = options.formality, options.about
+        """Return the options' policy, with the seed and with the memory.
+
+        The seed is encoded and the memory read once. A memory of earlier sentences may be gone.
+        """
+        if options.memory != self.options.memory:
+            options = dataclasses.replace(options, memory=())
+        key = options.formality, options.about, options.memory
         if key not in self._policies:
             self._policies[key] = context_policy(self.models, options)
-        seeded = self._policies[key]
-        return dataclasses.replace(options.policy, seed=seeded.seed, seed_sources=seeded.seed_sources)
+        made = self._policies[key]
+        return dataclasses.replace(
+            options.policy,
+            seed=made.seed,
+            seed_sources=made.seed_sources,
+            translation_memory=made.translation_memory,
+        )
 
 
 def _lists_like(options: TranslationOptions) -> tuple[object, ...]:

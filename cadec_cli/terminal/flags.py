@@ -354,7 +354,8 @@ After = Annotated[
     typer.Option(
         "--after",
         help="A preceding text in the target language, such as the last episode or a letter. Its last "
-        "sentences are the context of the first sentences here.",
+        "sentences are the context of the first sentences here. With its source (SOURCE=TARGET), all of it "
+        "is also a --memory, as is a file in .tmx, .tsv, .po or XLIFF.",
         show_default=False,
         metavar="FILE",
     ),
@@ -438,6 +439,16 @@ ContextSize = Annotated[
     int | None,
     typer.Option(
         help="Number of preceding target sentences to read. [dim]\\[default: the bundle's][/dim]",
+        min=0,
+        show_default=False,
+    ),
+]
+Retrieved = Annotated[
+    int | None,
+    typer.Option(
+        "--retrieve",
+        help="Number of earlier sentences to read because they share rare source words with the current one. "
+        "[dim]\\[default: the bundle's][/dim]",
         min=0,
         show_default=False,
     ),

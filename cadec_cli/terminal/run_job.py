@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cadec_cli.decoding.manner.outcomes import UnmetDemands
     from cadec_cli.decoding.translation import Translation
     from cadec_cli.jobs.by_document import BulkTranslation
+    from cadec_cli.jobs.cue_checks import CueChecks
     from cadec_cli.jobs.in_step import FileTranslation, SideOutput, StreamTranslation, Written
     from cadec_cli.jobs.job import TranslationJob
     from cadec_cli.jobs.model_request import ModelRequest
@@ -106,14 +107,14 @@ def check_by_document(
 
 
 def check_bilingual(formats: Iterable[str], *, json_lines: bool) -> None:
-    """Refuse to show two languages in formats without cues."""
+    """Refuse to show two languages in formats that can't."""
     from cadec_cli.text.formats import format_named
 
     if json_lines:
         raise typer.BadParameter("--json can't be combined with --bilingual")
     for name in formats:
-        if not format_named(name).has_cues:
-            raise typer.BadParameter(f"--bilingual is for subtitles, not for {name}")
+        if not format_named(name).bilingual:
+            raise typer.BadParameter(f"--bilingual is for subtitles and documents, not for {name}")
 
 
 def output_request(
@@ -140,14 +141,16 @@ def output_request(
     return wanted
 
 
-def requested_report(path: Path | None, job: TranslationJob, inputs: Sequence[Path]) -> SideOutput | None:
+def requested_report(
+    path: Path | None, job: TranslationJob, inputs: Sequence[Path], cues: CueChecks | None = None
+) -> SideOutput | None:
     """The requested report, which is made along with the translation; None if there is no request."""
     from cadec_cli.reports.explained import translation_report
 
     if path is None:
         return None
     names = ["standard input" if path == STANDARD_STREAM else path.name for path in inputs]
-    return translation_report(path, job, names)
+    return translation_report(path, job, names, cues)
 
 
 # Running
@@ -168,19 +171,18 @@ def write_translations(
     json_lines: bool,
     resume: bool = False,
     flagging: bool = False,
-    written: Written = lambda number, file, content: None,
+    written: Written = lambda number, file, texts: None,
     unmet: UnmetDemands | None = None,
 ) -> list[FlaggedSentence]:
     """Write files in their layout, or JSON lines, to the requested output; return the flagged sentences.
 
     On standard output, sentences are flagged only with `flagging`: the list of a stream may never end.
-    `written` is called with each file that is written in its layout; `unmet` counts the sentences that are
-    not as demanded.
+    `written` is called with each file that is complete; `unmet` counts the sentences that are not as
+    demanded.
     """
     from cadec_cli.decoding.confidence import FlagCollector
     from cadec_cli.errors import Interrupted
     from cadec_cli.jobs.in_step import FileTranslation
-    from cadec_cli.jobs.json_lines import json_bytes
 
     if isinstance(work, FileTranslation) and work.plan is not None:
         flagged = work.to_files(
@@ -206,7 +208,7 @@ def write_translations(
     in_order = translations_in_order(work)
     in_order = in_order if unmet is None else unmet.watch(in_order)
     translations = count_done(flags.watch(in_order) if flagging else in_order)
-    pieces = json_bytes(translations, work.judge) if json_lines else work.restore(translations, written)
+    pieces = (work.json_lines if json_lines else work.restore)(translations, written)
     try:
         for piece in pieces:
             write_result(piece)

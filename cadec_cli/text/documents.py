@@ -18,12 +18,14 @@ class Sentence:
     `place` is where a person finds it in the file, such as a line number or a time; `speaker` is who says it,
     if the file tells; `goes_on` says that it is in one line with the sentence before it. Sentences that
     differ only in these are equal. `given` is its translation, if the file has one: it is not translated
-    again, and only read as the context of the sentences that follow.
+    again, and only read as the context of the sentences that follow. `room` is how many characters its
+    translation may have to fit its cues; None if nobody asked, or if it is not from subtitles.
     """
 
     text: str
     place: str = field(default="", compare=False)
     given: str = ""
+    room: float | None = None
     speaker: str = field(default="", compare=False)
     goes_on: bool = field(default=False, compare=False)
 
@@ -62,6 +64,12 @@ class Document:
     def given(self) -> dict[int, str]:
         """The translations that are given, by the numbers of their sentences."""
         return {number: one.given for number, one in enumerate(self.sentences) if one.given}
+
+    @property
+    def rooms(self) -> tuple[float | None, ...]:
+        """The room of each sentence; empty if none is known."""
+        rooms = tuple(sentence.room for sentence in self.sentences)
+        return rooms if any(room is not None for room in rooms) else ()
 
     def __len__(self) -> int:
         return len(self.sentences)

@@ -21,8 +21,11 @@ from cadec_cli.text.sentences import Span
 _OVERRIDE = r"\{\\[^{}]*\}"
 _LETTER = r"\{/?[biu]\}"
 _HTML = r"</?[a-zA-Z][\w:.-]*(?:\s[^<>]*|\.[^<>]*)?/?>|<!--[^<>]*-->|<![A-Za-z][^<>]*>|<\d[\d:.]*>"
+# Keys of a keyboard are copied as well.
+KEYS = r"<kbd>[^<>\n]*</kbd>(?:[ ]?[+-][ ]?<kbd>[^<>\n]*</kbd>)*"
 # SubRip has few tags; other words between angle brackets are text.
 _SUBRIP_NAMES = "b|i|u|s|em|strong|font|span|c|v|lang|ruby|rt"
+_STRAY_HTML = r"</?(?:b|i|u|s|font)\b[^<>]*>"
 _EMOJI = (
     "(?:[\U0001f1e6-\U0001f1ff]{2}"
     "|[0-9#*]\ufe0f?\u20e3"
@@ -34,13 +37,17 @@ _EMOJI = (
 TAGS = {
     "srt": re.compile(rf"</?\s*(?:{_SUBRIP_NAMES})\b[^<>]*>|{_OVERRIDE}|{_LETTER}", re.IGNORECASE),
     "vtt": re.compile(rf"</?[a-z][^<>]*>|<[\d:.]+>|{_OVERRIDE}", re.IGNORECASE),
-    "ass": re.compile(r"\{[^{}]*\}"),
+    # HTML is no markup of SubStation, but files that were converted badly have it, in pairs.
+    "ass": re.compile(rf"\{{[^{{}}]*\}}|{_STRAY_HTML}", re.IGNORECASE),
     "sub": re.compile(r"\{[^{}]*\}"),
     "ttml": re.compile(r"</?[a-zA-Z][^<>]*>|<!--[^<>]*-->|<\?[^<>]*\?>"),
 }
+# HTML that SubStation shows as text.
+STRAY_HTML = re.compile(_STRAY_HTML, re.IGNORECASE)
 # The tags of any text, by kind. Code and URLs are copied: nothing in them is a tag.
 _TEXT_TAGS = re.compile(
-    r"(?P<copied>```[^`]+```|`[^`\n]+`|\b\w+://\S+)"
+    rf"(?P<copied>```[^`]+```|`[^`\n]+`|\b\w+://[^\s<>]+|{KEYS})"
+    r"|(?P<badge>\[!\[[^\[\]\n]*\]\([^()\s]*\)\]\([^()\s]*\))"
     rf"|(?P<html>{_HTML})"
     rf"|(?P<ass>{_OVERRIDE}|{_LETTER})"
     r"|(?P<link>!?\[(?=[^\[\]\n]+\]\([^()\s]*\)))"
@@ -122,7 +129,7 @@ def text_tags(text: str) -> list[Tag]:
                 del waiting[tag]
             else:
                 waiting[tag] = len(found)
-        found.append(Tag(tag, match.start(), switches, visible=kind in ("emoji", "emoticon")))
+        found.append(Tag(tag, match.start(), switches, visible=kind in ("emoji", "emoticon", "badge")))
     lonely = set(waiting.values())
     return [tag for number, tag in enumerate(found) if number not in lonely]
 
@@ -150,6 +157,9 @@ def _switches(tag: str) -> tuple[Switch, ...]:
 Aligned = Callable[[int, int], tuple[int, int]]
 
 _WORD = re.compile(r"\S+")
+_LAST_WORD = re.compile(r"[^\W_]+$")
+_LONGEST_WORD = 40
+_FINAL = ".!?…;: \t\"'»”)"
 
 
 def take_out_tags(text: str) -> tuple[str, tuple[Tag, ...]]:
@@ -162,6 +172,17 @@ def take_out_tags(text: str) -> tuple[str, tuple[Tag, ...]]:
         removed += len(tag.text)
     taken = (replace(tag, start=start) for tag, start in zip(tags, positions, strict=True))
     return without_tags(text, tags), tuple(taken)
+
+
+def proportional_range(source: str, start: int, end: int, translation: str) -> tuple[int, int]:
+    """Return the range at the same proportion of the text, from the nearest ends of words."""
+    ends = [0, *(match.end() for match in re.finditer(r"\S+", translation))]
+    scale = len(translation) / max(1, len(source))
+    first = min(ends, key=lambda place: abs(place - start * scale))
+    last = min(ends, key=lambda place: abs(place - end * scale))
+    while first < len(translation) and first < last and translation[first].isspace():
+        first += 1
+    return min(first, last), last
 
 
 @dataclass(frozen=True)
@@ -236,6 +257,12 @@ def _single_tag_position(tag: Tag, plain: str, translation: str, aligned: Aligne
         return aligned(tag.start, len(plain))[0]
     if tag.switches:
         return aligned(0, tag.start)[1]
+    if not plain[tag.start :].strip(_FINAL) and not plain[tag.start - 1].isspace():
+        return len(translation.rstrip(_FINAL))
+    word = _LAST_WORD.search(plain[max(0, tag.start - _LONGEST_WORD) : tag.start])
+    if word and not tag.visible and not plain[tag.start].isalnum():
+        # It stands behind a word, as the mark of a note does.
+        return aligned(tag.start - len(word[0]), tag.start)[1]
     # A tag that belongs to no word goes to the nearest edge of one, in proportion; a visible one after it.
     words = list(_WORD.finditer(translation))
     edges = [match.end() for match in words] + [match.start() for match in words if not tag.visible]

@@ -7,15 +7,11 @@ of entities that are declared nowhere, such as HTML's `&nbsp;` in a book, are le
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from cadec_cli.errors import CadecError
 
-if TYPE_CHECKING:
-    from lxml import etree
-
-MAX_DEPTH = 200
+MAX_DEPTH = 120
 
 StartHandler = Callable[[str, dict[str, str]], None]
 EndHandler = Callable[[str], None]
@@ -64,24 +60,3 @@ def walk_xml(
         parser.Parse(data, True)
     except (expat.ExpatError, LookupError, ValueError) as error:
         raise CadecError(f"{name} is not {what}: {error}") from None
-
-
-def parse_xml(data: bytes, name: str, what: str = "XML") -> etree._Element:
-    """Return the root of a document as a tree of lxml; errors are those of `walk_xml`."""
-    walk_xml(data, name, what)
-    try:
-        from lxml import etree
-    except ImportError:
-        raise missing_library("lxml") from None
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, strip_cdata=False
-    )
-    try:
-        return etree.fromstring(data, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise CadecError(f"{name} is not {what}: {error}") from None
-
-
-def missing_library(library: str) -> CadecError:
-    """Return the error for a file that can't be read without a library that is not installed."""
-    return CadecError(f"this format needs {library}", "pip install 'cadec[documents]'")

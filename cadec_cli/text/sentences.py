@@ -20,7 +20,8 @@ _INVISIBLE = "".join(map(chr, [*range(0x21), *range(0x7F, 0xA1), 0x1680, *range(
 _UNSAFE = re.compile(r"[^\S \n\r]|[\ud800-\udfff]")
 
 _BULLETS = frozenset("•‣▪●◦*")
-_FIRST_WORD = re.compile(r"\W*")
+_FIRST_WORD = re.compile(r"(?:</?[a-zA-Z][^<>]*>|\W)*")  # after tags
+_CLOSING_TAGS = re.compile(r"(?:</[a-zA-Z][^<>]*>)+")
 _LIST_MARKER = re.compile(r"\(?(?:\d{1,3}|[A-ZА-ЯЁ]|[IVX]{1,5})[.)]$")
 _LETTERED_ITEM = re.compile(r"\W*[a-zа-яё]\)")
 
@@ -83,6 +84,8 @@ def sentence_spans(text: str, language: str) -> list[Span]:
     boundaries = _propose_boundaries(text, code)
     if len(boundaries) > 1:
         boundaries = _join_segments(text, boundaries, code)
+    if "</" in text:
+        boundaries = [_after_closing_tags(text, end) for end in boundaries]
     spans = []
     start = 0
     for end in boundaries:
@@ -91,6 +94,12 @@ def sentence_spans(text: str, language: str) -> list[Span]:
             spans.append(span)
         start = end
     return spans
+
+
+def _after_closing_tags(text: str, end: int) -> int:
+    """Return the end of a sentence, with the tags that close what was opened in it."""
+    closing = _CLOSING_TAGS.match(text, end)
+    return closing.end() if closing else end
 
 
 def base_language(language: str) -> str:

@@ -44,6 +44,7 @@ _MARKS = _ranges(code for code in range(0x300, 0x2000) if unicodedata.category(c
 _WORD = re.compile(rf"([{_UNSPACED}][{_MARKS}]*|(?:(?![{_UNSPACED}])[^\W_][{_MARKS}]*)+)('?)")
 # Between two words: the second one begins a sentence or a quotation.
 _BEGINS = re.compile(r"[.!?…:\"«»„“”\n–—]|(?:^|\s)-")
+_LETTER = re.compile(rf"[{_UNSPACED}]")
 
 
 @dataclass(frozen=True)
@@ -72,3 +73,8 @@ def words_of(text: str, language: str) -> Iterator[Word]:
         begins = number == 0 or _BEGINS.search(text[end : match.start()]) is not None
         yield Word(match[1], frozenset(readings), begins)
         end = match.end()
+
+
+def is_unspaced(word: str) -> bool:
+    """Tell whether a word is a letter of a script without spaces."""
+    return _LETTER.match(word) is not None

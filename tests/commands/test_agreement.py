@@ -344,6 +344,59 @@ def test_a_manner(search: str, asked_for: str, tmp_path: Path, monkeypatch: pyte
         assert [line for line in shown if line] == [record["translation"] for record in expected]
 
 
+# Words that return after the window has left them; between documents nothing is remembered but the memory.
+REMEMBERED = [
+    [
+        "you see the river.",
+        "good day sir.",
+        "hello friend.",
+        "you see the <b>big</b> house.",
+        "do you want the river?",
+        "YOU TAKE THE HOUSE.",
+        "i think you see the stone.",
+        "hello friend.",
+        "12:30",
+        "you love the river, you see the house.",
+    ],
+    ["you take the stone.", "good day sir.", "- i think you love the river.", "hello.", "the stone."],
+]
+MEMORY = "you love the stone.\tvi amas la stonon.\nthe river and the house\tla rivero kaj la domo\n"
+
+
+@pytest.mark.parametrize("search", ["rerank", "lattice", "beam"])
+def test_a_memory(bundle: Path, search: str, source: Path, tmp_path: Path) -> None:
+    """What is retrieved, from the document or from a memory, is the same everywhere."""
+    if not steps(bundle, search):
+        return
+    text = "\n\n".join("\n".join(document) for document in REMEMBERED) + "\n"
+    source.write_text(text, "utf-8")
+    (tmp_path / "memory.tsv").write_text(MEMORY, "utf-8")
+    plain = ("-b", bundle, "--search", search)
+    asked = (*plain, "--memory", tmp_path / "memory.tsv", "--retrieve", 2)
+    expected = parsed(ran("translate", source, *asked, "--json"))
+    alone = parsed(ran("translate", source, *plain, "--retrieve", 2, "--json"))
+    if bundle.name not in ("built", "pairs", "both"):  # whose nonsense is too long for much context to fit
+        assert expected != alone != parsed(ran("translate", source, *plain, "--json"))
+    same(parsed(ran("translate", "-", *asked, "--json", stdin=text)), expected)
+    same(parsed(ran("translate", source, *plain, "--json", "--after", tmp_path / "memory.tsv")), expected)
+    ran("translate", source, *asked, "--json", "--workers", 1, "-o", tmp_path / "out.jsonl")
+    same(parsed((tmp_path / "out.jsonl").read_text("utf-8")), expected, within=ROUNDING)
+    options = {**OPTIONS, "search": search, "memory": tmp_path / "memory.tsv"}
+    translator = cadec_cli.load(bundle, options=options, compute_type="float32", threads=1)
+    in_python = sorted(
+        translator.translate_documents(REMEMBERED), key=lambda one: (one.document, one.sentence)
+    )
+    assert [one.text for one in in_python] == [record["translation"] for record in expected]
+    if search != "beam":
+        lists = tmp_path / "lists.jsonl"
+        lists.write_text("".join(json.dumps(record) + "\n" for record in expected), "utf-8")
+        again = parsed(ran("rerank", lists, *asked, "--json"))
+        same(again, expected, within=ROUNDING, without="confidence flags chosen")
+    if search != "lattice":
+        shown = ran("repl", *asked, stdin=text).splitlines()
+        assert [line for line in shown if line] == [record["translation"] for record in expected]
+
+
 @pytest.mark.usefixtures("pedantic")
 @pytest.mark.parametrize("search", ["rerank", "lattice", "sentence"])
 def test_rerank_of_what_translate_writes(bundle: Path, search: str, source: Path, tmp_path: Path) -> None:

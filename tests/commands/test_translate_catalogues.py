@@ -16,10 +16,11 @@ def test_a_catalogue_is_translated_and_marked(tmp_path: Path, capsys: pytest.Cap
     assert exit_code(["translate", str(pot), "-o", str(out)]) == 0
     made = polib.pofile(str(out))
     assert made.metadata["Language"] == "ru"
+    assert "fuzzy" in made[0].flags
     for entry in made:
-        assert "fuzzy" in entry.flags
         shown = [entry.msgstr] if entry.msgstr else list(entry.msgstr_plural.values())
-        for text in shown:
+        for text in filter(None, shown):  # what lost a placeholder or its words is not translated
+            assert "fuzzy" in entry.flags
             assert any("а" <= letter <= "я" for letter in text.lower())
             assert ("%(name)s" in text) == ("%(name)s" in entry.msgid)
     # the same by workers, and what is there is not made again

@@ -68,7 +68,7 @@ def test_workers_and_logs_know_them(tmp_path: Path) -> None:
 
 def test_a_resumed_translation_is_the_same() -> None:
     document = Document(
-        tuple(Sentence(*one) for one in [("Who?",), ("Who are you?", "", "Вы кто?"), ("You see.",)] * 40)
+        (Sentence("Who?"), Sentence("Who are you?", given="Вы кто?"), Sentence("You see.")) * 40
     )
     made = translator("lattice")
     states: list[State] = []

@@ -82,17 +82,6 @@ def line_prefix(line: str) -> str:
     return found[0] if found else ""
 
 
-def fenced(lines: list[str]) -> list[int]:
-    """Return the numbers of the lines between ``` and ```, fences included."""
-    inside, found = False, []
-    for number, line in enumerate(lines):
-        fence = line.startswith("```")
-        if inside or fence:
-            found.append(number)
-        inside ^= fence
-    return found
-
-
 @dataclass(frozen=True)
 class CueText:
     """A cue as a reader sees it: all that is not text, and its lines."""

@@ -58,6 +58,26 @@ def test_what_comes_before_is_sentences_or_a_file(request_: ModelRequest, tmp_pa
         assert TranslationJob.open(request_, after=path).before
 
 
+def test_what_comes_before_may_have_its_source(request_: ModelRequest, tmp_path: Path) -> None:
+    """Its end is context as ever, and all of it is a memory; a table is a memory only."""
+    ours, theirs, table = (tmp_path / name for name in ("a.txt", "b.txt", "m.tsv"))
+    ours.write_text("you see. you go.\n")
+    theirs.write_text("vi vidas. vi iras.\n")
+    table.write_text("you see.\tvi vidas.\n")
+    alone = TranslationJob.open(request_, after=theirs)
+    both = TranslationJob.open(request_, {"nbest": 7}, after=Path(f"{ours}={theirs}"))
+    assert both.sentences_before == alone.sentences_before and both.before.sentences == alone.before.sentences
+    assert both.options.memory == (f"{ours}={theirs}",)
+    assert (both.options.nbest, both.options.retrieve, alone.options.retrieve) == (7, 2, 0)
+    memory = TranslationJob.open(request_, {"memory": [str(table)], "retrieve": 1}, after=table)
+    assert not memory.before.sentences and memory.options.memory == (str(table), str(table))
+    assert memory.options.retrieve == 1
+    before = dict(memory.origin)
+    assert before["memory 1"] == before["memory 2"] and "memory 1" not in dict(alone.origin)
+    table.write_text("you see.\tvi vidos.\n")
+    assert dict(memory.origin) != before
+
+
 def test_a_bundle_that_only_scores_translates_nothing(request_: ModelRequest, tmp_path: Path) -> None:
     job = TranslationJob.open(request_)
     assert job.bundle.has_translation

@@ -118,3 +118,12 @@ def test_a_language_that_is_a_path_is_refused(language: str) -> None:
     ):
         with pytest.raises(CadecError, match="can't be used for"):
             plan_outputs(output, [Path("README")], languages)
+
+
+@pytest.mark.parametrize("ending", [".pdf", ".idx", ".sup", ".docm", ".mp4"])
+def test_other_formats_are_not_written_under_their_names(ending: str) -> None:
+    """No format in the table has these endings, and text under such a name would be taken for it."""
+    with pytest.raises(CadecError, match=rf"x\{ending}: \{ending} can't be written"):
+        plan_outputs(f"x{ending}", [Path("film.srt")], EN_RU)
+    same = plan_outputs(f"x{ending}", [Path(f"film{ending}")], EN_RU)  # it was read as text, as the user said
+    assert same.paths == (Path(f"x{ending}"),)

@@ -113,7 +113,7 @@ def test_pairs_are_read_whole(pairs: list[tuple[str, Ids]], policy: ContextPolic
     own = [(*before_target(source), *ids) for source, ids in pairs]
     assert list(read.own) == own[len(own) - len(read.own) :]
     assert read.sentences[: read.pinned] == policy.seed[len(policy.seed) - read.pinned :]
-    part = before.part(read, policy.seed)
+    part = policy.translations(before, read)
     assert part.pinned == read.pinned and len(part.own) == len(read.own)
     assert list(part.own) == [ids for _, ids in pairs][len(own) - len(read.own) :]
     assert [pair.source for pair in part.pairs] == [source for source, _ in pairs][len(own) - len(read.own) :]
@@ -130,7 +130,7 @@ def test_sources_that_are_not_known_are_those_of_the_oldest_sentences() -> None:
     seeded = ContextPolicy(1, seed=((6,), (7,)), seed_sources=("c", "d"))
     read = seeded.read_pairs(before, 60, before_target, "")
     assert read.sentences == ((99, 3, 6), (100, 3, 7), (97, 3, 5)) and read.pinned == 2
-    part = before.part(read, seeded.seed)
+    part = seeded.translations(before, read)
     assert (part.sentences, part.pinned, seeded.sources(part)) == (((6,), (7,), (5,)), 2, ("c", "d", "a"))
     read = seeded.read_pairs(before, 7, before_target, "e")
-    assert seeded.sources(before.part(read, seeded.seed)) == ("d",)
+    assert seeded.sources(seeded.translations(before, read)) == ("d",)

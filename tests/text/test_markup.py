@@ -15,7 +15,7 @@ I_ON, I_OFF, B_ON = Switch("i", True), Switch("i", False), Switch("b", True)
         ("srt", "A <i>b</i> <x> {\\an8}", ["<i>", "</i>", "{\\an8}"]),
         ("srt", "< I >a {B}b{/B} <00:01.000> {note}", ["< I >", "{B}", "{/B}"]),
         ("vtt", "<v Bob>a <x> <00:01.000>", ["<v Bob>", "<x>", "<00:01.000>"]),
-        ("ass", "{\\i1}a{note} <i>", ["{\\i1}", "{note}"]),
+        ("ass", "{\\i1}a{note} <i>b</i> <x>", ["{\\i1}", "{note}", "<i>", "</i>"]),
     ],
 )
 def test_each_format_has_its_own_tags(markup: str, text: str, tags: list[str]) -> None:

@@ -14,6 +14,11 @@ EXAMPLES = [
     ("See [the guide](https://x.y/z) now.", "See the guide now.", ["[", "](https://x.y/z)"]),
     ("A **bold** and *thin* word", "A bold and thin word", ["**", "**", "*", "*"]),
     (r"{\i1}So{\i0} what", "So what", [r"{\i1}", r"{\i0}"]),
+    (
+        "[![a b](c)](d) Press <kbd>A</kbd>+<kbd>B</kbd>",
+        " Press <kbd>A</kbd>+<kbd>B</kbd>",
+        ["[![a b](c)](d)"],
+    ),
     ("Use <code>x</code><br/> now", "Use x now", ["<code>", "</code>", "<br/>"]),
     ("a `<b>` b*c 5 * 3 snake_case_x", "a `<b>` b*c 5 * 3 snake_case_x", []),
     ("👨‍👩‍👧 family 👍🏽", " family ", ["👨‍👩‍👧", "👍🏽"]),
@@ -65,3 +70,16 @@ def test_marks_of_time_bring_no_spaces_and_each_sign_has_its_own() -> None:
 def test_a_pair_around_nothing_stays_a_pair() -> None:
     plain, tags = take_out_tags("a <b>b</b> c")
     assert with_tags("x", plain, tags, lambda start, end: (1, 1)) == "x<b></b>"
+
+
+def test_a_mark_behind_a_word_stays_behind_its_translation() -> None:
+    plain, tags = take_out_tags("The house<fn/> is old, see<fn2/>.")
+    german = {"house": "Haus", "see": "siehe"}
+
+    def aligned(start: int, end: int) -> tuple[int, int]:
+        word = german[plain[start:end]]
+        place = "Sieh, alt ist das Haus, siehe.".index(word)
+        return place, place + len(word)
+
+    found = with_tags("Sieh, alt ist das Haus, siehe.", plain, tags, aligned)
+    assert found == "Sieh, alt ist das Haus<fn/>, siehe<fn2/>."

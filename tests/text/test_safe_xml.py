@@ -3,21 +3,21 @@
 import pytest
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.safe_xml import MAX_DEPTH, parse_xml, walk_xml
+from cadec_cli.text.safe_xml import MAX_DEPTH, walk_xml
 
 
-def test_events_and_trees() -> None:
+def test_events() -> None:
     data = '<?xml version="1.0"?><a b="1">x<c/>&amp;é</a>'.encode()
     seen: list[object] = []
     walk_xml(data, "a.xml", start=lambda *both: seen.append(both), end=seen.append, text=seen.append)
     assert seen == [("a", {"b": "1"}), "x", ("c", {}), "c", "&", "é", "a"]
-    root = parse_xml(data, "a.xml")
-    assert root.tag == "a" and root.get("b") == "1" and root[0].tail == "&é"
 
 
 def test_entities_that_are_declared_nowhere_stay() -> None:
     data = b'<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "http://localhost/a.dtd"><p>a&nbsp;b</p>'
-    assert len(parse_xml(data, "a.xml")) == 1
+    seen: list[str] = []
+    walk_xml(data, "a.xml", text=seen.append)
+    assert seen == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,5 @@ def test_entities_that_are_declared_nowhere_stay() -> None:
     ],
 )
 def test_what_is_refused(data: bytes, said: str) -> None:
-    for read in (walk_xml, parse_xml):
-        with pytest.raises(CadecError, match=said):
-            read(data, "a.xml")
+    with pytest.raises(CadecError, match=said):
+        walk_xml(data, "a.xml")

@@ -10,6 +10,8 @@ from cadec_cli.text.sentences import sentence_spans, split_sentences
 ENGLISH = [
     ("Hello.", "Hello."),
     ("Hello. How are you?", "Hello.|How are you?"),
+    ("I saw him. <i>I am tired.</i> <b>Go</b> home.", "I saw him.|<i>I am tired.</i>|<b>Go</b> home."),
+    ("It cost 5 < 6. or 7 > 6.", "It cost 5 < 6. or 7 > 6."),
     ("Stop! Now! Really?!", "Stop!|Now!|Really?!"),
     ("Mr. Smith met Mrs. Lee. They left.", "Mr. Smith met Mrs. Lee.|They left."),
     ("Dr. No is a film. I saw it.", "Dr. No is a film.|I saw it."),

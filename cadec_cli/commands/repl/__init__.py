@@ -66,7 +66,8 @@ def repl(
     stored = load_saved(autosave, direction, job.models.reader) if resume else None
     options = job.options
     if stored is not None and stored.options is not None:
-        options = with_flags(stored.options, flags)
+        memory = {"memory": job.options.memory} if job.options.memory else {}  # may come from --after
+        options = with_flags(stored.options, flags | memory)
     session = Session(
         job.models,
         options,

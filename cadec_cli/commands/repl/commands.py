@@ -81,6 +81,10 @@ def with_option(options: TranslationOptions, name: str, value: str) -> Translati
         return with_flags(options, {item.name: "" if value.lower() == "off" else value})
     if item.name == "glossary":
         return dataclasses.replace(options, glossary=() if value.lower() == "off" else (value,))
+    if item.name == "memory":
+        if value.lower() == "off":
+            return dataclasses.replace(options, memory=())
+        return with_flags(options, {"memory": (str(expand_user(Path(value))),)})
     return with_flags(options, {item.name: _read(own, item, value)})
 
 
@@ -117,6 +121,8 @@ def _format_value(value: Any, name: str, options: TranslationOptions) -> str:
         return weights if value and weights else f"{weights or 'none'} (default)"
     if name == "glossary":
         return ", ".join(map(_glossary_name, value)) or "none"
+    if name == "memory":
+        return ", ".join(value) or "none"
     if name == "term":
         return ", ".join(f"{key}={text}" for key, text in value.items()) or "none"
     if name in ("cast", "about"):

@@ -26,6 +26,7 @@ from cadec_cli.text.glossary.entries import Glossary
 from cadec_cli.text.glossary.reader import read_glossary
 from cadec_cli.text.protected.core import Core, core_between
 from cadec_cli.text.protected.spans import lost_spans
+from cadec_cli.text.punctuation import Quotation, has_half_quotation, has_quotation_marks, quotations
 
 # A loop is a run of at most _LOOP_WORDS words, repeated at least _LOOP_TIMES times.
 _LOOP_WORDS, _LOOP_TIMES = 6, 4
@@ -63,14 +64,26 @@ def defects(core: Core, text: str, source: str | None = None) -> tuple[str, ...]
     foreign += [sign for sign in _LONELY_MONEY.findall(text) if sign not in source]
     if foreign:
         found.append(f"has {' '.join(foreign)}, which the source does not have")
-    if has_open_marks(text) and not has_open_marks(source):
+    if has_open_marks(text) and not (has_open_marks(source) or has_half_quotation(source)):
         found.append("has an unmatched bracket or quotation mark")
+    if quoted_clauses(core.text) and not has_quotation_marks(text):
+        found.append("has lost its quotation marks")
     ratio = text_size(text) / max(1, text_size(core.text))
     if ratio < _SHORTEST and text_size(core.text) >= _LONG_ENOUGH:
         found.append("much shorter than the source")
     if ratio > _LONGEST and text_size(text) >= _LONG_ENOUGH * 2:
         found.append("much longer than the source")
     return tuple(found)
+
+
+def quoted_clauses(text: str) -> list[Quotation]:
+    """Return the quotations of a sentence that say something: more than a word, or with its punctuation."""
+    found = []
+    for one in quotations(text):
+        said = text[slice(*one.inner)].strip()
+        if any(map(str.isalpha, said)) and (" " in said or not said[-1].isalnum()):
+            found.append(one)
+    return found
 
 
 def _is_sign(character: str) -> bool:

@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from cadec_cli.decoding.protection.clauses import clauses_of, join_clauses, keep_clauses, with_marks
 from cadec_cli.decoding.protection.defects import with_defects
 from cadec_cli.engines.protocols import CopiesPieces, TranslationModel
 from cadec_cli.method.hypotheses import Hypothesis, NBest
@@ -21,6 +22,7 @@ from cadec_cli.text.protected.spans import PLACEHOLDERS, Span, find_spans, has_w
 
 # How much less likely, in nats, a hypothesis that keeps everything may be before stand-ins are tried.
 _MARGIN = 3.0
+_BEAM = 4  # for clauses
 
 # Numbers that stand in for spans; those for years look like years.
 _YEARS = ("1984", "1976", "1968", "1957", "1945", "1939", "1927", "1913")
@@ -96,14 +98,29 @@ class ProtectedModel:
         for number in waiting:
             lists[number] = self._in_pieces(cores[number].text, cores[number].spans, lists[number])
         return [
-            _sound_first(self._sound(core, with_defects(core, nbest), count))
+            _sound_first(self._sound(core, with_defects(core, self._with_clauses(core, nbest)), count))
             for core, nbest in zip(cores, lists, strict=True)
         ]
+
+    def _with_clauses(self, core: Core, nbest: NBest) -> NBest:
+        """Leave out hypotheses that have lost a clause, and mark quotations that have lost their marks.
+
+        All stay if what would replace them has lost a span.
+        """
+        kept = keep_clauses(core, nbest, self.language, self._best)
+        whole = kept is nbest or not lost_spans(list(core.spans), kept.hypotheses[0].text)
+        return with_marks(core, kept if whole else nbest)
+
+    def _best(self, texts: Sequence[str]) -> list[Hypothesis | None]:
+        """Return the best translation of each text; None where the model can't read it."""
+        if not all(map(self.model.fits, texts)):
+            return [None for _ in texts]
+        return [next(iter(nbest.hypotheses), None) for nbest in self.model.nbest(texts, _BEAM)]
 
     def _sound(self, core: Core, nbest: NBest, count: int) -> NBest:
         """Replace a list of defective hypotheses by a sound one, if there is a way to get one.
 
-        Tries the sentence without accents, and then the words between symbols one by one.
+        Tries the sentence without accents, its clauses, and then the words between symbols one by one.
         """
         if not nbest.hypotheses or not all(one.defects for one in nbest.hypotheses):
             return nbest
@@ -113,6 +130,12 @@ class ProtectedModel:
             other = with_defects(core, replace(self.nbest([without], count)[0], source=core.text))
             if any(not one.defects for one in other.hypotheses):
                 return other
+        if clauses := clauses_of(core.text, self.language):
+            joined = join_clauses(core.text, clauses, self._best([clause.asked for clause in clauses]))
+            if joined is not None:
+                whole = with_defects(core, NBest(core.text, (joined,)))
+                if not whole.hypotheses[0].defects:
+                    return whole
         taken = {place for span in core.spans for place in range(span.start, span.end)}
         symbols = [
             Span(match.start(), match.end(), match[0], "sign")

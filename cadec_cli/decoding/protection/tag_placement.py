@@ -13,8 +13,9 @@ from functools import cache
 from itertools import accumulate
 
 from cadec_cli.engines.protocols import TokenScores
-from cadec_cli.text.markup import with_tags
+from cadec_cli.text.markup import proportional_range, with_tags
 from cadec_cli.text.protected.core import Core
+from cadec_cli.text.punctuation import restore_marks
 
 # Cost, in nats, of each word by which a range is longer or shorter than its share of the source.
 _SHARE_COST = 0.5
@@ -24,8 +25,13 @@ _EDGES = ".,;:!?…«»“”„\"'()—–-"
 Range = tuple[int, int]
 
 
-def place_tags(core: Core, translation: str, model: object) -> str:
-    """Return a translation of a core with the core's tags, and in its case; the model finds the words."""
+def place_tags(core: Core, translation: str, model: object, language: str = "") -> str:
+    """Return a translation of a core with the core's tags, in its case, and with marks of its kind.
+
+    The model finds the words of the tags. The language is the target's; without one, marks stay as they are.
+    """
+    if language:
+        translation = restore_marks(core.text, translation, language)
     cased = core.case(translation)
     said = translation if len(cased) == len(translation) else cased
 
@@ -41,7 +47,7 @@ def align_range(source: str, start: int, end: int, translation: str, model: obje
     words = [(match.start(), match.end()) for match in re.finditer(r"\S+", translation)]
     inside = source[start:end].strip()
     if not words or not inside:
-        return _proportional(source, start, end, translation)
+        return proportional_range(source, start, end, translation)
     if inside == source.strip():
         return 0, len(translation)
     there = [match.span() for match in re.finditer(re.escape(inside), translation)]
@@ -49,7 +55,7 @@ def align_range(source: str, start: int, end: int, translation: str, model: obje
         return there[0]  # a span or a name, which is copied
     without = " ".join((source[:start] + " " + source[end:]).split())
     if not isinstance(model, TokenScores) or not without or len(words) > _MAX_WORDS:
-        return _proportional(source, start, end, translation)
+        return proportional_range(source, start, end, translation)
     whole, occluded = model.token_log_probs([source, without], [translation, translation])
     drops = [0.0] * len(words)
     for (place, known), (_, unknown) in zip(whole, occluded, strict=True):
@@ -89,14 +95,3 @@ def _trim_punctuation(start: int, end: int, translation: str, inside: str) -> Ra
         while start < end - 1 and translation[start] in _EDGES:
             start += 1
     return start, end
-
-
-def _proportional(source: str, start: int, end: int, translation: str) -> Range:
-    """Return the range at the same proportion of the text, from the nearest ends of words."""
-    ends = [0, *(match.end() for match in re.finditer(r"\S+", translation))]
-    scale = len(translation) / max(1, len(source))
-    first = min(ends, key=lambda place: abs(place - start * scale))
-    last = min(ends, key=lambda place: abs(place - end * scale))
-    while first < len(translation) and first < last and translation[first].isspace():
-        first += 1
-    return min(first, last), last

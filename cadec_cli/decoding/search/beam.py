@@ -120,7 +120,7 @@ class BeamDecoding:
             results = self.search.search_on_cores(*here)
             found.update(zip(part, results, strict=True))
         return [
-            self._part(text, found[index], self._translations(contexts[index], read[index]))
+            self._part(text, found[index], self._translations(contexts[index], read[index], text))
             if index in found
             else TranslatedPart(NBest(text, ()), None)
             for index, text in enumerate(texts)
@@ -140,11 +140,11 @@ class BeamDecoding:
             for reads in self.search.objective.readings
         }
 
-    def _translations(self, before: Context, read: Contexts) -> Context:
+    def _translations(self, before: Context, read: Contexts, source: str) -> Context:
         """The translations of a context that are read."""
         if TARGET in read or not read:
             return read.get(TARGET, Context())
-        return before.part(read[PAIRS], self.policy.seed)
+        return self.policy.translations(before, read[PAIRS], source)
 
     def _part(self, source: str, found: Sequence[BeamHypothesis], context: Context) -> TranslatedPart:
         text = self.search.translation.text

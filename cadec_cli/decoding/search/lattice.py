@@ -277,7 +277,8 @@ class LatticeSearch:
         """The translations of a path's context that a scorer reads."""
         if scorer.reads == TARGET:
             return request.context
-        return request.before.part(request.context, self.policy.seed)
+        source = request.column.nbest.source
+        return self.policy.translations(request.before, request.context, source)
 
     def _caches(self) -> list[ScoreCache]:
         # With several paths, lists are scored after all of them: there is enough to do without guesses.

@@ -256,7 +256,7 @@ class ContrastiveModels:
         reading = ScoringOptions((options.temperatures[temperature],), options.alpha)
         source = self.wording.source(of_set, group.source)
         before = self._before(of_set, group)
-        read = before.part(self.scorers[0].context(before, ids, source))
+        read = self.policy.translations(before, self.scorers[0].context(before, ids, source), source)
         sources = self.policy.sources(read)
         return explain(self.language, rows, read, reading, self.readings, source, sources)
 

@@ -157,7 +157,12 @@ def present_setting(defaults: DecodingDefaults, name: str) -> Setting:
 
 
 def changed_defaults(
-    defaults: DecodingDefaults, name: str, setting: Setting, context: int | None, nbest: int | None
+    defaults: DecodingDefaults,
+    name: str,
+    setting: Setting,
+    context: int | None,
+    nbest: int | None,
+    retrieve: int | None = None,
 ) -> DecodingDefaults:
     """A bundle's defaults with the setting found, and with the objective, context and n-best of the run."""
     stays = name == defaults.objective and setting == present_setting(defaults, name)
@@ -168,6 +173,7 @@ def changed_defaults(
         temperature=setting.temperature,
         context=defaults.context if context is None else context,
         nbest=nbest or defaults.nbest,
+        retrieve=defaults.retrieve if retrieve is None else retrieve,
     )
 
 

@@ -299,7 +299,7 @@ def _flags(before: DecodingDefaults, after: DecodingDefaults) -> list[str]:
     """The chosen setting, and all other changed defaults, as flags of `translate` and `convert`."""
     others = [
         part
-        for name in ("objective", "context", "nbest")
+        for name in ("objective", "context", "retrieve", "nbest")
         if getattr(after, name) != getattr(before, name)
         for part in (f"--{name}", str(getattr(after, name)))
     ]

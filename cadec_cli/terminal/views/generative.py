@@ -142,6 +142,8 @@ def _settings(options: TranslationOptions) -> dict[str, Any]:
         settings |= {"temperature": options.temperature, "alpha": options.alpha}
     if options.reads_context:
         settings["context"] = options.context
+        if options.retrieve:
+            settings["retrieve"] = options.retrieve
     if PAIRS in used.readings:
         settings["reads"] = options.reads
     return settings
@@ -159,7 +161,8 @@ def _add_over(table: Table, results: SetResults) -> None:
 
 
 def _caption(results: SetResults, options: TranslationOptions) -> str:
-    settled = [f"context of {options.context} sentences", results.judging.signature]
+    retrieved = f" and up to {options.retrieve} retrieved" if options.retrieve else ""
+    settled = [f"context of {options.context} sentences{retrieved}", results.judging.signature]
     return f"{', '.join(settled)}; {INTERVALS}"
 
 

@@ -7,9 +7,7 @@ can't send commands to the terminal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
@@ -21,97 +19,6 @@ from cadec_cli.jobs.in_step import FileTranslation, StreamTranslation
 from cadec_cli.reports.page import changed_words
 from cadec_cli.terminal import console
 from cadec_cli.terminal.console import SafeConsole, visible
-
-if TYPE_CHECKING:
-    from cadec_cli.text.formats import TextFile
-    from cadec_cli.text.formats.subtitles.cues import TooFast
-
-
-# Cues of translated subtitles that are too fast to read, or too wide; reported when all files are written.
-
-
-_NETFLIX = 17  # for adult programmes; 20 in English
-_NAMED = 3  # cues that are named; the rest are counted
-
-
-@dataclass
-class _Found:
-    """The cues found in one file."""
-
-    too_fast: list[TooFast] = field(default_factory=list)
-    too_wide: list[int] = field(default_factory=list)
-    in_source: int = 0
-
-
-@dataclass
-class ReadingSpeeds:
-    """Collects the cues of all files that need more characters per second than `limit`; 0 is no limit.
-
-    Files have numbers, since they may be done in any order, and a file may be checked twice.
-    """
-
-    limit: float
-    max_chars: int | None = None  # per line, if requested
-    max_lines: int | None = None
-    found: dict[int, _Found] = field(default_factory=dict)
-
-    @property
-    def too_fast(self) -> list[TooFast]:
-        """The cues that are too fast, in the order of the files."""
-        return [cue for _, found in sorted(self.found.items()) for cue in found.too_fast]
-
-    @property
-    def too_wide(self) -> list[int]:
-        """The start times of the cues that are too wide, in the order of the files."""
-        return [start for _, found in sorted(self.found.items()) for start in found.too_wide]
-
-    @property
-    def in_source(self) -> int:
-        """The number of cues that were too fast in the sources."""
-        return sum(found.in_source for found in self.found.values())
-
-    def look(self, number: int, file: TextFile, content: bytes) -> None:
-        """Check the written content of the file with that number, and compare it with its source."""
-        from cadec_cli.text.formats import FORMATS
-        from cadec_cli.text.formats.subtitles.cues import reading_speed, too_wide
-
-        if file.original is None or file.encoding is None or not FORMATS[file.format].has_cues:
-            return  # without cues there is no speed
-        text = content.decode(file.encoding, "replace")
-        self.found[number] = found = _Found()
-        if self.max_chars is not None:
-            found.too_wide = too_wide(text, file.format, self.max_chars, self.max_lines)
-        if self.limit:
-            source_format, source = file.original
-            found.too_fast = reading_speed(text, file.format, self.limit)
-            found.in_source = len(reading_speed(source, source_format, self.limit))
-
-    def report(self) -> None:
-        """Print how many cues are too wide or too fast, and where the first ones are."""
-        from cadec_cli.text.formats.subtitles.cues import clock
-
-        too_fast, too_wide = self.too_fast, self.too_wide
-        if too_wide:
-            count = len(too_wide)
-            where = ", ".join(map(clock, too_wide[:_NAMED])) + (" …" if count > _NAMED else "")
-            in_lines = (
-                "" if self.max_lines is None else f" in {self.max_lines} line{'s'[: self.max_lines - 1]}"
-            )
-            console.note(
-                f"{count:,} {'cue does' if count == 1 else 'cues do'} not fit {self.max_chars} characters "
-                f"per line{in_lines}: {where}"
-            )
-        if not too_fast:
-            return
-        count = len(too_fast)
-        named = ", ".join(f"{clock(cue.start)} ({cue.cps:.0f})" for cue in too_fast[:_NAMED])
-        whose = ", Netflix's limit for most languages" if self.limit == _NETFLIX else ""
-        console.note(
-            f"too fast to read, above {self.limit:g} characters per second{whose}: "
-            f"{count:,} {'cue' if count == 1 else 'cues'}, in the source {self.in_source:,}; "
-            f"{'at' if count == 1 else 'the first at'} {named}"
-        )
-
 
 # The PMI from which a token has the full colour.
 _STRONG = 2.0

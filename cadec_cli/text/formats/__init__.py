@@ -18,13 +18,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.extensions import Registry, load
-from cadec_cli.fs.read import MAX_INPUT_BYTES, UNPACKED, TextStream, name_of, read_data, read_text
+from cadec_cli.fs.read import MAX_INPUT_BYTES, UNPACKED, TextStream, decode, name_of, read_data
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.layout import (
     BinaryLayout,
+    CueLayout,
     Layout,
     Line,
     LineCutter,
@@ -34,6 +36,9 @@ from cadec_cli.text.formats.layout import (
     Source,
     SubtitleStyle,
 )
+
+if TYPE_CHECKING:
+    from cadec_cli.text.formats.hard_wrap import WrapWatch
 
 TEXT = "text"
 
@@ -50,7 +55,13 @@ class TextFile:
     layout: Layout | BinaryLayout
     encoding: str | None  # None if the format is binary
     format: str  # the name of its true format, whatever the file's name says
-    original: tuple[str, str] | None = None  # format and text as read; None for streams and binary formats
+    cues: CueLayout | None = None  # the layout of subtitles as they were read, whatever they become
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What people should know about the file, such as what is left out."""
+        notes: tuple[str, ...] = getattr(self.layout, "notes", ())
+        return notes
 
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the translated file's bytes, piece by piece."""
@@ -74,6 +85,7 @@ class Format:
     Functions may be named by strings such as "package.module:function". All but `read` are optional: without
     `write`, no other format can be converted to this one; without `lines`, files are read whole even from a
     pipe; without `detect`, files are what their name says; without `plain_text`, sentences have no tags.
+    A layout may have `notes`: what people should know about the file.
     """
 
     name: str
@@ -82,6 +94,7 @@ class Format:
     read: str | Reader
     binary: bool = False  # `Source.content` is bytes, and the layout yields bytes
     has_cues: bool = False  # subtitles: text with times
+    bilingual: bool = False  # translations can be shown with their sources
     has_columns: bool = False  # tables, of which columns are translated
     write: str | Writer | None = None
     lines: str | LineReaders | None = None
@@ -101,9 +114,24 @@ def _subtitles(name: str, help: str, *endings: str) -> Format:
         (f".{name}", *endings),
         f"{_SUBTITLES}.reader:read_subtitles",
         has_cues=True,
+        bilingual=True,
         write=f"{_CONVERSION}:write_subtitles",
         detect=f"{_SUBTITLES}.cues:detect",
         plain_text=f"{_CONVERSION}:without_tags",
+    )
+
+
+def _document(name: str, help: str, endings: tuple[str, ...], *, binary: bool = True) -> Format:
+    module = f"cadec_cli.text.formats.richtext.{name}"
+    plain_text = "cadec_cli.text.formats.richtext.paragraphs:without_tags"
+    return Format(
+        name,
+        help,
+        endings,
+        f"{module}:read_{name}",
+        binary=binary,
+        plain_text=plain_text,
+        bilingual=binary,  # paragraphs of Markdown have no line breaks that every reader shows
     )
 
 
@@ -119,7 +147,7 @@ FORMATS: Registry[Format] = Registry(
         for known in (
             Format(
                 TEXT,
-                "plain text or Markdown",
+                "plain text",
                 (".txt", ".text"),
                 "cadec_cli.text.formats.plain:read_plain",
                 write=f"{_CONVERSION}:write_lines",
@@ -133,6 +161,11 @@ FORMATS: Registry[Format] = Registry(
                 write=f"{_CONVERSION}:write_json_lines",
                 lines="cadec_cli.text.formats.jsonl:JsonlLines",
             ),
+            _document("markdown", "Markdown", (".md", ".markdown"), binary=False),
+            _document("html", "web pages", (".html", ".htm", ".xhtml")),
+            _document("docx", "Word documents", (".docx",)),
+            _document("odt", "OpenDocument texts", (".odt",)),
+            _document("epub", "books", (".epub",)),
             _subtitles("srt", "SubRip subtitles"),
             _subtitles("vtt", "WebVTT subtitles"),
             _subtitles("ass", "Advanced SubStation Alpha subtitles"),
@@ -180,11 +213,21 @@ def format_with_ending(ending: str) -> Format | None:
 
 def format_of(path: Path) -> str:
     """Return the format that a file's name promises: `film.srt.gz` is srt; an unknown ending means text."""
+    known = format_with_ending(_ending_of(path))
+    return TEXT if known is None else known.name
+
+
+def _ending_of(path: Path) -> str:
+    """Return the ending of a file's name, without that of a compressed file."""
     suffixes = path.suffixes
     if suffixes and suffixes[-1].lower() in COMPRESSED:
         suffixes.pop()
-    known = format_with_ending(suffixes[-1]) if suffixes else None
-    return TEXT if known is None else known.name
+    return suffixes[-1] if suffixes else ""
+
+
+def _name_with_ending(ending: str) -> str | None:
+    known = format_with_ending(ending)
+    return None if known is None else known.name
 
 
 def read_text_file(
@@ -205,22 +248,30 @@ def read_text_file(
     With `lines`, every line of plain text is one sentence. With `tags`, sentences keep the tags inside them,
     and translations must have them too. `columns` are those of a table that are translated; with
     `retranslate`, so is what a catalogue has a translation of. A file of more than `most` bytes, or one that
-    isn't in its format, is a CadecError. Binary formats have no `encoding`.
+    isn't in its format, is a CadecError; without `format`, so is a file that is not text by its name or its
+    beginning. Binary formats have no `encoding`.
     """
+    from cadec_cli.text.formats.foreign import refuse_binary, refuse_name, refuse_text
+
+    name = name_of(path)
+    if format is None:
+        refuse_name(_ending_of(path), name, _name_with_ending)
     known = format_named(format_of(path) if format is None else format)
-    content: str | bytes
-    if known.binary:
-        content, found_encoding = read_data(path, most=most), None
-    else:
-        file = read_text(path, encoding, most=most)
-        content, found_encoding = file.text, file.encoding
+    data = read_data(path, most=most)
+    content: str | bytes = data
+    found_encoding: str | None = None
+    if not known.binary:
+        refuse_binary(data, name, _name_with_ending, encoding)
+        content, found_encoding = decode(data, encoding, name)
         if known.detect is not None:
-            known = format_named(load(known.detect)(file.text, known.name))
+            known = format_named(load(known.detect)(content, known.name))
+        if known.name == TEXT and format is None:
+            refuse_text(content, name, _name_with_ending)
     if columns and not known.has_columns:
-        raise UsageError(f"{option('columns')} is for tables, and {name_of(path)} is {known.name}")
+        raise UsageError(f"{option('columns')} is for tables, and {name} is {known.name}")
     source = Source(
         content,
-        name=name_of(path),
+        name=name,
         format=known.name,
         language=language,
         lines=lines,
@@ -230,8 +281,8 @@ def read_text_file(
         retranslate=retranslate,
     )
     documents, layout = load(known.read)(source)
-    original = None if known.binary else (known.name, source.text)
-    return TextFile(documents, layout, found_encoding, known.name, original)
+    cues = layout if isinstance(layout, CueLayout) else None
+    return TextFile(documents, layout, found_encoding, known.name, cues)
 
 
 def encode_piece(piece: str, encoding: str) -> bytes:
@@ -260,8 +311,13 @@ def stream_lines(
     lines: bool = False,
     whole_documents: bool = False,
     most_held: int = MAX_HELD,
+    any_text: bool = True,
+    note: Callable[[str], None] = lambda remark: None,
 ) -> Iterator[list[Line[Layout]]]:
     """Yield the lines of a stream, all that are available at a time; or only those of whole documents.
+
+    Binary data are a CadecError. Without `any_text`, so is text that begins as a file of another format does.
+    `note` is called if the lines seem to be wrapped, which only a file's are joined for.
 
     If reading fails, the lines before the failure are yielded before the error is raised.
     """
@@ -273,7 +329,10 @@ def stream_lines(
     failure: CadecError | None = None
     characters = 0
     try:
-        for found in _lines(stream, LineCutter(old_ends=reader.old_ends), reader):
+        pieces, cutter = _checked(stream, any_text), LineCutter(old_ends=reader.old_ends)
+        for found in _lines(
+            pieces, cutter, reader, None if lines or format != TEXT else _watch(stream, note)
+        ):
             if isinstance(found, Line):
                 held.append(found)
                 ready = _ready(held, ready) if whole_documents else len(held)
@@ -297,14 +356,45 @@ def stream_lines(
         raise failure
 
 
-def _lines(stream: TextStream, cutter: LineCutter, reader: LineReader) -> Iterator[Line[Layout] | int]:
-    """Yield the lines of each piece of text, and then the length of the piece."""
+def _checked(stream: TextStream, any_text: bool) -> Iterator[str]:
+    """Yield the pieces of a stream; the first one shows whether it is text."""
+    from cadec_cli.text.formats.foreign import refuse_binary, refuse_text
+
+    first = True
     while text := stream.read():
+        if first:
+            refuse_binary(text.encode("utf-8", "surrogatepass"), stream.name, _name_with_ending, "utf-8")
+            if not any_text:
+                refuse_text(text, stream.name, _name_with_ending)
+        first = False
+        yield text
+
+
+def _watch(stream: TextStream, note: Callable[[str], None]) -> WrapWatch:
+    from cadec_cli.text.formats.hard_wrap import WrapWatch
+
+    return WrapWatch(
+        lambda: note(
+            f"{stream.name}: the lines seem to be wrapped, and from a pipe each is translated on its own; "
+            f"name the file, or add {option('output')}, and they are joined to paragraphs"
+        )
+    )
+
+
+def _lines(
+    pieces: Iterator[str], cutter: LineCutter, reader: LineReader, watch: WrapWatch | None = None
+) -> Iterator[Line[Layout] | int]:
+    """Yield the lines of each piece of text, and then the length of the piece."""
+    for text in pieces:
         for line, end in cutter.cut(text):
+            if watch is not None:
+                watch.see(line)
             yield from reader.read(line, end)
         yield len(text)
     for line, end in cutter.end():
         yield from reader.read(line, end)
+    if watch is not None:
+        watch.end()
     yield from reader.end()
 
 

@@ -5,27 +5,66 @@ Formats that are read line by line have one `LineReader` for files and pipes; it
 later lines depend on.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from cadec_cli.text.documents import Document, Sentence
 
 LINE_WIDTH = 42  # characters per line of subtitles that guidelines recommend
+USUAL_LINES = 2  # lines per cue that they allow
+MAX_CPS = 17.0  # characters per second that they allow, at most, in most languages
+AUTO_DASH = "auto"
+KEEP, DROP = "keep", "drop"  # what is done with descriptions of sounds and names of speakers
+MAX_ROOM = 1_000_000  # characters; no cue has room for more
 
 # The line ends of str.splitlines: other programs, and people, see a new line there.
 _BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 
 @dataclass(frozen=True)
+class ShownCue:
+    """A cue as it is on the screen: its number in the file, its times in milliseconds, and its lines."""
+
+    number: int
+    start: int
+    end: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CueLimits:
+    """The most that a cue may have; a speed of 0 and None are no limit."""
+
+    max_cps: float = 0
+    max_chars: int | None = None
+    max_lines: int | None = None
+
+
+@dataclass(frozen=True)
 class SubtitleStyle:
-    """How translated subtitles are to look."""
+    """How translated subtitles are to look.
+
+    With `fit`, sentences know how many characters their cues have room for: in their lines, and at the
+    reading speed. A speed of 0 is no limit.
+    """
 
     max_chars: int = LINE_WIDTH  # per line, where words permit
-    max_lines: int | None = None  # per cue; None: as many as the cue has
+    max_lines: int | None = None  # per cue; None: two, or as many as the cue has
+    max_cps: float = MAX_CPS  # characters per second
     bilingual: str | None = None  # where the source is shown: above or below the translation
     language: str | None = None  # of the translation, for headers that name one
+    sdh: str = KEEP  # what the hard of hearing need; or drop it
+    dash: str = KEEP  # before what a speaker says; or auto, the language's, or the dash itself
+    fit: bool = False
+
+    @property
+    def limits(self) -> CueLimits:
+        """The limits of cues. Two languages at once have none: viewers read one of them."""
+        return CueLimits() if self.bilingual else CueLimits(self.max_cps, self.max_chars, self.max_lines)
 
 
 @dataclass(frozen=True)
@@ -71,6 +110,24 @@ class BinaryLayout(Protocol):
         ...
 
 
+@runtime_checkable
+class CueLayout(Layout, Protocol):
+    """All of a subtitle file but its sentences. Sentences are counted through the whole file."""
+
+    @property
+    def limits(self) -> CueLimits:
+        """The limits of its cues."""
+        ...
+
+    def shown_cues(self, translations: Iterable[str]) -> Iterator[ShownCue]:
+        """Yield the cues with the translations of all sentences, each as soon as it is complete."""
+        ...
+
+    def cues_of(self, sentence: int) -> frozenset[int]:
+        """Return the numbers of the cues that a sentence is in."""
+        ...
+
+
 Reader = Callable[[Source], tuple[tuple[Document, ...], Layout | BinaryLayout]]
 
 
@@ -89,7 +146,7 @@ class RatedText(str):
     flags: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: str, confidence: float | None, flags: Iterable[str] = ()) -> "RatedText":
+    def of(cls, text: str, confidence: float | None, flags: Iterable[str] = ()) -> RatedText:
         """Return a translation with its confidence."""
         rated = cls(text)
         rated.confidence, rated.flags = confidence, tuple(flags)

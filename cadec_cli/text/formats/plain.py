@@ -1,9 +1,9 @@
 """Plain text: sentences, and the exact text between them.
 
-A line is a paragraph, split into sentences; with `lines` a line is one sentence. Lines are never joined,
-because hard-wrapped lines can't be told from poems, lists and headings, and joining them would lose the line
-breaks that have to be put back. A blank line ends a document. Lines between two lines of ``` are code, which
-is not translated.
+A line is a paragraph, split into sentences; with `lines` a line is one sentence. Of a file that is read
+whole, lines that were wrapped at a width are joined to paragraphs, and wrapped again when they are restored
+(`hard_wrap`). On a stream the lines to come are not known, so none are joined there. A blank line ends a
+document. Lines between two lines of ``` are code, which is not translated.
 
 Lines end with LF, CRLF, or CR if the file has no LF at all. Knows nothing about files and encodings.
 """
@@ -13,8 +13,19 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from cadec_cli.errors import option
 from cadec_cli.text.documents import Document, Sentence
-from cadec_cli.text.formats.layout import Line, LineCutter, Source, documents_in, finish, one_line, take
+from cadec_cli.text.formats.hard_wrap import Paragraph, fill, find_paragraphs
+from cadec_cli.text.formats.layout import (
+    Layout,
+    Line,
+    LineCutter,
+    Source,
+    documents_in,
+    finish,
+    one_line,
+    take,
+)
 from cadec_cli.text.sentences import Span, sentence_spans, visible_span
 
 # Settings at the head of a Markdown page, between two lines of ---.
@@ -98,22 +109,127 @@ def _without_cr(lines: Iterable[tuple[str, str]]) -> str:
     return "".join(text + end for text, end in lines).replace("\r", "")
 
 
-def read_plain(source: Source) -> tuple[tuple[Document, ...], PlainLayout]:
+@dataclass(frozen=True)
+class WrappedLayout:
+    """A paragraph that was wrapped: its lines as they were, and how to wrap a translation."""
+
+    original: str
+    gaps: tuple[str, ...]  # around and between its sentences, when it is one line
+    sentences: tuple[str, ...]
+    begin: str  # before the first line
+    rest: str  # before the others
+    width: int
+    line_end: str
+    last_end: str
+
+    def restore(self, translations: Iterable[str]) -> Iterator[str]:
+        """Yield the paragraph when all of its translations are there; one without changes as it was."""
+        incoming = iter(translations)
+        texts = tuple(take(incoming) for _ in self.sentences)
+        finish(incoming)
+        if texts == self.sentences:
+            yield self.original
+            return
+        whole = "".join(gap + one_line(text) for gap, text in zip(self.gaps, (*texts, ""), strict=True))
+        lines = fill(whole, width=self.width, begin=self.begin, rest=self.rest)
+        yield self.line_end.join(lines) + self.last_end
+
+
+@dataclass(frozen=True)
+class PartsLayout:
+    """Parts of a file, one after the other."""
+
+    parts: tuple[PlainLayout | WrappedLayout, ...]
+    notes: tuple[str, ...] = ()
+
+    def restore(self, translations: Iterable[str]) -> Iterator[str]:
+        """Yield the parts with translations for their sentences, each as early as possible."""
+        incoming = iter(translations)
+        for part in self.parts:
+            yield from part.restore(itertools.islice(incoming, len(part.sentences)))
+        finish(incoming)
+
+
+def read_plain(source: Source) -> tuple[tuple[Document, ...], Layout]:
     """Read plain text; return its documents and the layout that restores it."""
     reader = PlainLines(source.name, source.language, source.lines)
     cutter = LineCutter(old_ends=reader.old_ends)
-    cut = itertools.chain(cutter.cut(source.text), cutter.end())
+    cut = [*cutter.cut(source.text), *cutter.end()]
     lines = [line for text, end in cut for line in reader.read(text, end)]
     lines += reader.end()
+    if source.lines:
+        return tuple(documents_in(lines)), _joined_layout(line.layout for line in lines)
+    paragraphs = find_paragraphs(
+        [text if line.sentences else None for (text, _), line in zip(cut, lines, strict=True)]
+    )
+    notes = (_remark(paragraphs),) if paragraphs else ()
+    whole: list[Line[PlainLayout | WrappedLayout]] = []
+    done = 0
+    for paragraph in paragraphs:
+        whole += lines[done : paragraph.first]
+        done = paragraph.last + 1
+        whole.append(_wrapped_line(paragraph, cut[paragraph.first : done], source.language))
+    whole += lines[done:]
+    parts: list[PlainLayout | WrappedLayout] = []
+    waiting: list[PlainLayout] = []
+    for line in whole:
+        if isinstance(line.layout, PlainLayout):
+            waiting.append(line.layout)
+            continue
+        parts += [_joined_layout(waiting), line.layout]
+        waiting = []
+    return tuple(documents_in(whole)), PartsLayout((*parts, _joined_layout(waiting)), notes)
+
+
+def _remark(paragraphs: list[Paragraph]) -> str:
+    """Say which lines were joined."""
+    lines = sum(paragraph.last - paragraph.first + 1 for paragraph in paragraphs)
+    were = "1 paragraph" if len(paragraphs) == 1 else f"{len(paragraphs):,} paragraphs"
+    return (
+        f"{lines:,} lines are taken for {were}, wrapped at about {paragraphs[0].width} characters; "
+        f"{option('lines')} takes every line for a sentence"
+    )
+
+
+def _wrapped_line(paragraph: Paragraph, cut: list[tuple[str, str]], language: str) -> Line[WrappedLayout]:
+    """Return a paragraph of several lines as one line."""
+    text = paragraph.text
+    spans = sentence_spans(text, language)
+    places = [0, *(place for span in spans for place in span), len(text)]
+    gaps = tuple(text[start:stop] for start, stop in zip(places[::2], places[1::2], strict=True))
+    sentences = tuple(
+        Sentence(text[start:stop], f"line {paragraph.line_at(start) + 1}") for start, stop in spans
+    )
+    layout = WrappedLayout(
+        original="".join(line + end for line, end in cut),
+        gaps=gaps,
+        sentences=tuple(sentence.text for sentence in sentences),
+        begin=paragraph.begin,
+        rest=paragraph.rest,
+        width=paragraph.width,
+        line_end=_whole_end(*cut[0]),
+        last_end=_whole_end(*cut[-1]),
+    )
+    return Line(sentences, layout)
+
+
+def _whole_end(text: str, end: str) -> str:
+    """Return the end of a line with its CR, if it has one."""
+    return "\r" + end if text.endswith("\r") else end
+
+
+def _joined_layout(layouts: Iterable[PlainLayout]) -> PlainLayout:
+    """Join the layouts of lines that follow each other."""
     gaps: list[str] = []
-    sentences = [sentence.text for line in lines for sentence in line.sentences]
+    sentences: list[str] = []
     between: list[str] = []  # since the last sentence
-    for line in lines:
-        for gap in line.layout.gaps[:-1]:
+    for layout in layouts:
+        sentences += layout.sentences
+        for gap in layout.gaps[:-1]:
             gaps.append("".join((*between, gap)))
             between = []
-        between.append(line.layout.gaps[-1])
-    return tuple(documents_in(lines)), PlainLayout((*gaps, "".join(between)), tuple(sentences))
+        between.append(layout.gaps[-1])
+    return PlainLayout((*gaps, "".join(between)), tuple(sentences))
 
 
 def _spans(line: str, language: str, whole: bool) -> list[Span]:

@@ -20,7 +20,7 @@ from cadec_cli.text.glossary.entries import Glossary, Mention
 from cadec_cli.text.manner import Manner
 from cadec_cli.text.markup import Tag, take_out_tags
 from cadec_cli.text.protected.spans import Span, find_spans, has_words
-from cadec_cli.text.sentences import visible_span
+from cadec_cli.text.sentences import base_language, visible_span
 
 _NAME_WORDS = 3
 _NAME_WITHIN = 400  # characters of a sentence
@@ -179,23 +179,44 @@ class Core:
         return replace(self, manner=manner) if manner is not None and self.text else self
 
     def case(self, translation: str) -> str:
-        """Return a translation of the text in the case of the source."""
+        """Return a translation in the case of the text; a sound gets no full stop that it lacks."""
+        if self.before.endswith(("[", "(")) and self.text[-1:].isalnum():
+            translation = translation.removesuffix(".")
         return translation.upper() if self.capitals else translation
 
 
 def parts_of(sentence: str, *, speakers: bool = False) -> list[str]:
     """Return the parts of a sentence that are translated separately; spaces join them to the sentence.
 
-    The cells of a table row are parts. With `speakers` (in subtitles), so are descriptions in brackets before
-    what is said: “[sighs] Hello.” has two parts.
+    The cells of a table row are parts, and so is what each of several speakers says in one line: “- Ready?
+    - Almost.” Models often leave one of them out. With `speakers` (in subtitles), descriptions in brackets
+    before what is said are parts, too: “[sighs] Hello.” has two.
     """
     if sentence.startswith("|") and sentence.count("|") > 2:
         return re.split(r"\s(?=\|)", sentence)
     parts = []
-    while speakers and (found := _after_description(sentence)):
-        parts.append(sentence[: found - 1])
-        sentence = sentence[found:]
-    return [*parts, sentence]
+    for said in _turns(sentence):
+        while speakers and (found := _after_description(said)):
+            parts.append(said[: found - 1])
+            said = said[found:]
+        parts.append(said)
+    return parts
+
+
+# The dash of another speaker, after the end of what was said. In a novel, a dash and a small letter lead back
+# to the narrator: “— Stop! — he cried.”
+_NEXT_SPEAKER = re.compile(r"(?<=[.!?…—\"”»)\]]) (?=[-–—―‐]{1,2} ?[\"“‘«„(\[¿¡♪]*([^\W_]))")
+
+
+def _turns(sentence: str) -> list[str]:
+    """Cut a sentence before the dashes of all speakers but the first."""
+    cased = any(map(str.isupper, sentence))  # without capitals, a small letter means nothing
+    places = [
+        match.start() for match in _NEXT_SPEAKER.finditer(sentence) if not (cased and match[1].islower())
+    ]
+    starts = [0, *(place + 1 for place in places)]
+    turns = [sentence[start:end] for start, end in zip(starts, [*places, len(sentence)], strict=True)]
+    return turns if all(map(str.strip, turns)) else [sentence]
 
 
 def _after_description(sentence: str) -> int:
@@ -231,12 +252,40 @@ def _core(around: Affixes, language: str) -> Core:
     spans = find_spans(plain, language)
     if not has_words(plain, spans):
         return Core(before + around.inner + after, "", "")
-    # Models know lower case better. An abbreviation in capitals stays as it is.
-    letters = sum(map(str.isalpha, plain))
-    described = bool(before) and letters > 3
-    capitals = plain.isupper() and (described or (letters > 8 and len(plain.split()) > 2))
-    text = plain.capitalize() if capitals else plain
+    # Models know lower case better.
+    capitals = plain.isupper() and _is_shouted(plain, described=bool(before))
+    text = _sentence_case(plain, language) if capitals else plain
     # Some letters become two in another case; then the positions of tags would be wrong.
     if not capitals or len(text) != len(plain):
         return Core(before, plain, after, tags, tuple(spans))
     return Core(before, text, after, tags, tuple(find_spans(text, language)), capitals=True)
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+_VOWELS = frozenset("AEIOUYÀÂÄÁÃÅÆÉÈÊËÍÎÏÓÔÖÕØÚÛÜÝАЕЁИІОУЫЭЮЯЇЄΑΕΗΙΟΥΩ")
+_ABBREVIATIONS = re.compile(r"\W*[^\W\d_]{2,4}(?:\s?[,;/&+]\s?[^\W\d_]{2,4})+\W*")  # NASA, ESA
+_FIRST_LETTER = re.compile(r"(?:^|(?<=[.!?…])[)\]]*\s)[\W\d_]*([^\W\d_])")
+_ENGLISH_I = re.compile(r"(?<![\w'’])i(?=['’](?:m|ll|ve|d)\b|(?![\w'’.]))")
+
+
+def _is_shouted(text: str, *, described: bool) -> bool:
+    """Tell whether a text in capitals is words, such as a heading or shouting, and not an abbreviation.
+
+    `described` says that it stands in brackets or after a name or a dash.
+    """
+    words = _WORD.findall(text)
+    letters = sum(map(len, words))
+    if described and letters > 3:
+        return True
+    if len(words) > 1:
+        return letters > 4 and max(map(len, words)) > 2 and not _ABBREVIATIONS.fullmatch(text)
+    spoken = len(words) == 1 and not _VOWELS.isdisjoint(words[0])
+    return spoken and (letters > 4 or (letters > 1 and text.rstrip("\"'”’»)").endswith(("!", "?"))))
+
+
+def _sentence_case(text: str, language: str) -> str:
+    """Return a text in lower case, but for the first letters of its sentences."""
+    lower = text.lower()
+    if base_language(language) == "en":
+        lower = _ENGLISH_I.sub("I", lower)
+    return _FIRST_LETTER.sub(lambda found: found[0][:-1] + found[1].upper(), lower)

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from cadec_cli.text.markup import KEYS
 from cadec_cli.text.sentences import base_language
 
 
@@ -53,20 +54,22 @@ _STAGE = r"[-+.]?(?:alpha|beta|rc|dev|post|a|b)\.?\d*"  # of a version
 _KEYS = "Ctrl|Control|Alt|Shift|Cmd|Command|Option|Win|Super|Meta|Fn"
 # The order matters: of two kinds that begin at the same position, the first wins.
 _PATTERNS: dict[str, str] = {
-    "code": r"```[^`]+```|``[^`]+``|`[^`\n]+`",
+    "code": rf"```[^`]+```|``[^`]+``|`[^`\n]+`|{KEYS}",
     "url": r"<(?:https?|mailto|ftp):[^<>\s]+>|(?:[a-zA-Z][a-zA-Z0-9+.-]*://|mailto:|www\.)"
     rf"(?:[^\s<>\"«»()]|\([^\s<>()]*\))*(?:{_NOT_LAST}|\([^\s<>()]*\))"
     r"|(?<![\w.-])(?:[a-z0-9-]{1,63}\.){1,6}(?:com|org|net|io|dev|edu|gov|ru|de|fr|uk|info|example)\b"
-    rf"(?:/(?:[^\s<>\"()]*{_NOT_LAST})?)?(?!@)|\b(?:doi|urn|arXiv|isbn):[^\s<>]*{_NOT_LAST}",
+    rf"(?:/(?:[^\s<>\"()]*{_NOT_LAST})?)?(?!@|-\d)|\b(?:doi|urn|arXiv|isbn):[^\s<>]*{_NOT_LAST}",
     "e-mail": r"<[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+>|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+",
+    "token": r"(?<![\w.+/=-])(?=[A-Za-z0-9_+/=.-]{40})(?=[A-Za-z_+/=.-]*\d)"
+    r"[A-Za-z0-9_]+(?:[.+/=-]{1,2}[A-Za-z0-9_]+)*[+/=]{0,3}(?![\w+/=-]|\.\.)",
     "placeholder": r"\$?\{\{[^{}\n]*\}\}|\$?\{[^{}\s]*\}|%\(\w+\)[-+#0 ]*\d*(?:\.\d+)?[sdifgxXr]"
     r"|%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:l{0,2}[dufxXo]|[sceg@])(?![\w])|%%|%[A-Z_]\w*%|\$[A-Za-z_]\w*"
     r"|\[\[[^\[\]\n]+\]\]|\[\^\w+\]|(?<![^\s\"'(]):[a-z_]\w{2,}\b",
     "entity": r"&(?:[a-zA-Z]{2,10}|#\d{1,6}|#x[0-9a-fA-F]{1,5});",
     "path": r"(?<![\w/.])(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+*-]*)*(?<![.,])"
     r"|\b[A-Za-z]:\\(?:[\w.-]{1,60}(?: [\w.-]{1,60}){0,3}\\){0,12}[\w.-]*[\w\\]"
-    rf"|(?<![\w./-])(?:[\w.-]{{1,80}}/){{1,12}}[\w.-]{{1,80}}\.{_EXTENSIONS}\b",
-    "file": rf"(?<![\w.@/-])[\w.-]{{1,80}}\.{_EXTENSIONS}\b(?!\.\w)(?!\()|(?<![\w.])\.env\b",
+    rf"|(?<![\w./-])(?:[\w.-]{{1,80}}/){{1,12}}[\w.-]{{1,80}}\.{_EXTENSIONS}\b(?!-\d)",
+    "file": rf"(?<![\w.@/-])[\w.-]{{1,80}}\.{_EXTENSIONS}\b(?!\.\w|-\d)(?!\()|(?<![\w.])\.env\b",
     "tag word": r"(?<![\w&])[#@][^\W\d_][\w-]*(?:\.[\w-]+)*|(?<![\w&])#\d+\b",
     "flag": r"(?<![\w-])--?[A-Za-z][\w-]*(?:=[\w./-]+)?(?=[\s,.;:!?)\]]|$)",
     "key": rf"\b(?:{_KEYS})(?:[+-](?:{_KEYS}|\w+))+"
@@ -80,6 +83,7 @@ _PATTERNS: dict[str, str] = {
     "ordinal": r"(?<![\w.])\d+(?:st|nd|rd|th|s)\b",
     "version": rf"(?<![\w.])v\d+(?:\.\d+)*(?:{_STAGE})?(?:\.{{2,3}}v\d+(?:\.\d+)*)?(?!\w)"
     rf"|(?<![\w.])\d+(?:\.\d+)*\.x\b|(?<![\w.])\d+(?:\.\d+)+(?:{_STAGE})(?!\w)",
+    "arrow": r"(?<!\S)(?:<?[-=]{1,2}>|<[-=]{1,2})(?!\S)",
     "symbol": r"[\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u25ff]+",
     "identifier": r"(?<![\w.-])(?:[A-Z][A-Z0-9_]+=[^\s,;]*[^\s,;.]|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}"
     r"|[A-Za-z_]\w*(?:\.\w+)+\([^()\s]*\)|[A-Za-z_][\w.]*\(\)|\w*[a-z0-9]_\w+|_\w+|[A-Z0-9]+_[A-Z0-9_]+|"
@@ -138,6 +142,9 @@ def lost_spans(spans: list[Span], translation: str) -> list[str]:
     return missing
 
 
+_ADDRESS = re.compile(r"\w[./@]\w")
+
+
 @lru_cache(maxsize=4096)
 def _whole(text: str) -> re.Pattern[str]:
     """Return a pattern for a span that is not part of a longer number or word."""
@@ -150,6 +157,8 @@ def _whole(text: str) -> re.Pattern[str]:
         after = r"(?!\d)(?![.,:]\d)"
     elif text[-1].isascii() and (text[-1].isalpha() or text[-1] == "_"):
         after = r"(?![A-Za-z0-9_])"
+        if _ADDRESS.search(text):  # models like to continue addresses
+            after += r"(?!-\d)"
     return re.compile(before + re.escape(text) + after)
 
 

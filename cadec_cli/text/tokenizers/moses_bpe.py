@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -129,9 +129,8 @@ class MosesBpeText(VocabularyText):
         """The pieces that texts are made of."""
         return [token for token in self._vocabulary.tokens if token not in self._vocabulary.special]
 
-    def encode(self, text: str) -> list[int]:
-        """Turn a sentence into ids, without the boundary."""
-        return self._vocabulary.ids(piece for word in self.words(text) for piece in self._cut(word))
+    def _tokens(self, text: str) -> Iterable[str]:
+        return (piece for word in self.words(text) for piece in self._cut(word))
 
     def words(self, text: str) -> list[str]:
         """Split a sentence into the words that BPE cuts."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -94,6 +94,36 @@ def _first(names: Sequence[str], known: set[str]) -> str:
     return next((name for name in names if name in known), "")
 
 
+# What is read instead of marks that a vocabulary lacks: the first that it has. To a model, an unknown token
+# may be anything, and it often leaves out what stands beside it.
+_SUBSTITUTES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("“”„‟«»″〝〞", ('"', "''")),
+    ("‘’‚‛′‹›", ("'",)),
+    ("—―", (" — ", " – ", " - ")),
+    ("–‒−‐‑", ("-",)),
+    ("…", ("...",)),
+    ("\u00a0\u202f\u2007\u2009\u200a", (" ",)),
+)
+
+
+def readable_marks(encode: Callable[[str], Sequence[int]], unknown: int) -> dict[int, str]:
+    """Return what to read instead of the punctuation that a tokenizer does not know, as for `str.translate`.
+
+    `encode` gives the ids of a text, in which `unknown` stands for what the vocabulary lacks.
+    """
+
+    def knows(mark: str) -> bool:
+        return unknown not in encode(f"a{mark}b")
+
+    found = {}
+    for marks, substitutes in _SUBSTITUTES:
+        for mark in marks:
+            instead = next((one for one in substitutes if knows(one)), None)
+            if instead is not None and not knows(mark):
+                found[ord(mark)] = instead
+    return found
+
+
 class VocabularyText:
     """The base of all kinds of tokenizers: ids are positions in the vocabulary of the converted model.
 
@@ -118,6 +148,20 @@ class VocabularyText:
     def vocabulary(self) -> Sequence[str]:
         """All tokens, in the order of their ids."""
         return self._vocabulary.tokens
+
+    def encode(self, text: str) -> list[int]:
+        """Turn a sentence into ids, without the boundary; marks that the vocabulary lacks become plain."""
+        return self._vocabulary.ids(self._tokens(text if text.isascii() else text.translate(self._marks)))
+
+    def _tokens(self, text: str) -> Iterable[str]:
+        """Cut a text into tokens, those that the vocabulary lacks included."""
+        raise NotImplementedError
+
+    @cached_property
+    def _marks(self) -> dict[int, str]:
+        vocabulary = self._vocabulary
+        unknown = vocabulary.ids([vocabulary.unknown])[0]
+        return readable_marks(lambda text: vocabulary.ids(self._tokens(text)), unknown)
 
 
 # The marks of a space:
@@ -144,10 +188,9 @@ class TokenizersText(VocabularyText):
         """The pieces that texts are made of, without special ones."""
         return [token for token in self._own_ids if token not in self._vocabulary.special]
 
-    def encode(self, text: str) -> list[int]:
-        """Turn a sentence into ids, without the boundary."""
-        tokens = self._tokenizer.encode(whole_characters(text), add_special_tokens=False).tokens
-        return self._vocabulary.ids(tokens)
+    def _tokens(self, text: str) -> Iterable[str]:
+        tokens: list[str] = self._tokenizer.encode(whole_characters(text), add_special_tokens=False).tokens
+        return tokens
 
     def decode(self, ids: Sequence[int]) -> str:
         """Turn ids into a sentence; special and unknown ones are skipped."""
@@ -183,9 +226,9 @@ class SentencePieceText(VocabularyText):
             if not (processor.IsControl(index) or processor.IsUnknown(index) or processor.IsUnused(index))
         ]
 
-    def encode(self, text: str) -> list[int]:
-        """Turn a sentence into ids, without the boundary."""
-        return self._vocabulary.ids(self._processor.EncodeAsPieces(whole_characters(text)))
+    def _tokens(self, text: str) -> Iterable[str]:
+        pieces: list[str] = self._processor.EncodeAsPieces(whole_characters(text))
+        return pieces
 
     def decode(self, ids: Sequence[int]) -> str:
         """Turn ids into a sentence; special and unknown ones are skipped."""

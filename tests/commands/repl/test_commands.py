@@ -77,6 +77,19 @@ def test_a_glossary_of_a_file_and_of_typed_terms(repl: Repl, tmp_path: Path) -> 
     assert "шарманк" in again.lower()
 
 
+def test_a_memory_is_read_where_it_shares_a_word(repl: Repl, tmp_path: Path) -> None:
+    memory, saved = tmp_path / "memory.tsv", tmp_path / "session.json"
+    memory.write_text(f"{NOBODY}\tДеньги здесь.\n", "utf-8")
+    read = ["context", "1", "Деньги", "здесь."]
+    _, *shown = repl(f"/set memory {memory}", NOBODY, "/why", "/set", f"/save {saved}")
+    assert any(line.split() == read for line in shown)
+    assert any(line.split()[:2] == ["retrieve", "2"] for line in shown)
+    _, *shown = repl(f"/load {saved}", "/new", NOBODY, "/why", "/set memory off", "/new", NOBODY, "/why")
+    assert [line.split() for line in shown].count(read) == 1
+    _, *shown = repl("/set memory none.tsv", "/set retrieve 3", NOBODY, "/why")
+    assert "no such file: none.tsv" in repl.err and not any(line.split() == read for line in shown)
+
+
 def test_pick_takes_another_and_the_context_follows(repl: Repl) -> None:
     _, *shown = repl(TOM, "/nbest", "/pick 2", "/context", BOY, "/why")
     second = next(line for line in shown if line.startswith("2 ")).split(maxsplit=4)[4].strip()

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.text.documents import Document
-from cadec_cli.text.formats.layout import LineCutter, Source
-from cadec_cli.text.formats.plain import PlainLayout, read_plain
+from cadec_cli.text.formats.layout import Layout, LineCutter, Source
+from cadec_cli.text.formats.plain import read_plain
 
 
-def read(text: str, language: str = "en", lines: bool = False) -> tuple[tuple[Document, ...], PlainLayout]:
+def read(text: str, language: str = "en", lines: bool = False) -> tuple[tuple[Document, ...], Layout]:
     return read_plain(Source(text, name="f", format="text", language=language, lines=lines))
 
 

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from cadec_cli.text.protected.core import core_between, core_of, parts_of
 from cadec_cli.text.protected.spans import find_spans, has_words, lost_spans
 
+SHA512 = "ee26b0dd4af7e749aa1a8ee3c10ae9923f618980772e473f8819a5d4940e0db27ac185f8a0e1d5f84f88bc887fd67b14"
+JWT = f"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.{'eyJzdWIiOiIxMjM0NTY3ODkw' * 4}.SflKxwRJSMeKKF2QT4fwpMeJf36POk"
+BASE64 = "sha512-" + "Q2hhcHRlciBzaXg/IFRoZSBlbmQ+" * 3 + "=="
 EXAMPLES = [
     ("Call 555-1234 now.", ["555-1234"]),
     ("3,500,000 people live here.", ["3,500,000"]),
@@ -34,6 +37,13 @@ EXAMPLES = [
     ("No results for :query from 00:1B:44:11:3A:B7.", [":query", "00:1B:44:11:3A:B7"]),
     ("Mr. Smith went home. It's fine - really!", []),
     ("Café Müller, naïve façade.", []),
+    ("Go from A -> B => C <- D <=> E, not a->b.", ["->", "=>", "<-", "<=>"]),
+    ("Press <kbd>Ctrl</kbd>+<kbd>C</kbd> now.", ["<kbd>Ctrl</kbd>+<kbd>C</kbd>"]),
+    (f"The sum {SHA512} is right.", [SHA512]),
+    (f"Send {JWT}, please.", [JWT]),
+    (f"integrity={BASE64}", [f"integrity={BASE64}"]),
+    ("Introduction...........................................................12", []),
+    ("Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft", []),
 ]
 
 
@@ -91,7 +101,36 @@ def test_a_changed_number_or_name_is_a_lost_one(source: str, translation: str, m
     assert lost_spans(find_spans(source, "en"), translation) == missing
 
 
-RUNS = ["-", "a-", "--a", "a", "_", "a.", "a/", "1.", "1-", "@a", "%", "{", "[", "(", "♪", "\\"]
+@pytest.mark.parametrize(
+    ("translation", "kept"),
+    [("www.example.com.", True), ("Voir www.example.com-2", False), ("Die www.example.com-Seite", True)],
+)
+def test_an_address_with_a_number_after_it_is_another(translation: str, kept: bool) -> None:
+    spans = find_spans("See www.example.com for more.", "en")
+    assert lost_spans(spans, translation) == ([] if kept else ["www.example.com"])
+
+
+RUNS = [
+    "a1=",
+    "a1" * 30,
+    "a1" * 30 + "..",
+    "-",
+    "a-",
+    "--a",
+    "a",
+    "_",
+    "a.",
+    "a/",
+    "1.",
+    "1-",
+    "@a",
+    "%",
+    "{",
+    "[",
+    "(",
+    "♪",
+    "\\",
+]
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -122,6 +161,32 @@ def test_only_subtitles_have_speakers(text: str, before: str, parts: list[str]) 
     assert parts_of(text, speakers=True) == parts
     assert core_of(text, "en").before == ("- " if text.startswith("-") else "")
     assert parts_of(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("- Good morning. - Good morning.", ["- Good morning.", "- Good morning."]),
+        ("-Where is Tom? -He left.", ["-Where is Tom?", "-He left."]),
+        ("Are you— - Stop! — Who? – 12.", ["Are you—", "- Stop!", "— Who?", "– 12."]),
+        ("- Да? - Нет.", ["- Да?", "- Нет."]),
+        ("- yes? - no.", ["- yes?", "- no."]),
+        ("- “Yes.” - “No.”", ["- “Yes.”", "- “No.”"]),
+        ("— Stop! — he cried. — Stop!", ["— Stop! — he cried.", "— Stop!"]),
+        ("- JOHN: Hi. - MARY: Hi.", ["- JOHN: Hi.", "- MARY: Hi."]),
+        ("It was – as I said – London.", ["It was – as I said – London."]),
+        ("- A well-known man. -5 degrees", ["- A well-known man.", "-5 degrees"]),
+        ("- Hi. -", ["- Hi. -"]),
+    ],
+)
+@pytest.mark.parametrize("speakers", [False, True])
+def test_every_speaker_of_a_line_is_a_part(text: str, parts: list[str], speakers: bool) -> None:
+    assert parts_of(text, speakers=speakers) == parts
+
+
+@given(st.text(alphabet="aB1 .!-–—“”()[]", max_size=40), st.booleans())
+def test_parts_make_up_the_sentence(text: str, speakers: bool) -> None:
+    assert " ".join(parts_of(text, speakers=speakers)) == text
 
 
 @given(st.text(alphabet="aB1 .,:-()[]♪#<>i/é", max_size=40), st.booleans())

@@ -15,7 +15,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.text.token_text import TokenText
 from cadec_cli.text.tokenizers import KINDS, load_text
 from cadec_cli.text.tokenizers.moses_bpe import Bpe
-from cadec_cli.text.tokenizers.vocabulary import TextSettings
+from cadec_cli.text.tokenizers.vocabulary import TextSettings, readable_marks
 from tests.helpers import pretrained_models
 
 TEXTS = (
@@ -331,3 +331,21 @@ def test_a_damaged_or_missing_vocabulary_is_one_clear_error(content: bytes, tmp_
     (tmp_path / "shared_vocabulary.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(CadecError, match="not UTF-8"):
         read_vocabularies(tmp_path)
+
+
+def test_marks_that_a_vocabulary_lacks_are_read_as_plain_ones() -> None:
+    def encode(text: str) -> list[int]:
+        return [0 if one in "“”’…—" else 1 for one in text]
+
+    read = readable_marks(encode, 0)
+    assert "“Wait…” he’d say—‘no’".translate(read) == "\"Wait...\" he'd say – ‘no'"
+    assert not readable_marks(lambda text: [1], 0)
+    assert not readable_marks(lambda text: [0], 0)
+
+
+def test_a_sentence_with_marks_has_no_unknown_token(spm_directory: Path) -> None:
+    text: TokenText = load_text(spm_directory, SPM, shared_vocabulary(), "en")
+    unknown = shared_vocabulary().index("<unk>")
+    assert unknown in text.encode("☃")
+    assert text.encode("the captain doesn’t") == text.encode("the captain doesn't")
+    assert unknown not in text.encode("the captain doesn’t")

@@ -5,9 +5,9 @@ already, and is context for the entries after it. Entries in a row with the same
 Nothing but the places of entries changes, so what is not translated is the same to the byte.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TypeAlias
 
 from cadec_cli.errors import CadecError
@@ -137,33 +137,28 @@ def catalogue(source: Source, items: Iterable[Item]) -> tuple[tuple[Document, ..
     A file with more than `MAX_ENTRIES` is a CadecError.
     """
     languages = source.language, source.screen.language
-    documents: list[Document] = []
+    documents: list[list[Sentence]] = []
     laid: list[Entry | _Given] = []
-    for in_text, run in groupby(
-        _counted(items, source.name), key=lambda item: isinstance(item, Translated) or bool(item.messages)
-    ):
-        if not in_text:
-            laid += (item for item in run if isinstance(item, Entry))
+    section: str | None = None  # of the last string
+    waiting: deque[Translated] = deque(maxlen=_KNOWN)  # strings with translations, since the last other one
+    for item in _counted(items, source.name):
+        if isinstance(item, Entry) and not item.messages:
+            laid.append(item)
             continue
-        for _, of_section in groupby(run, key=lambda item: item.section):
-            sentences: list[Sentence] = []
-            waiting: list[Translated] = []
-            for item in of_section:
-                if isinstance(item, Translated):
-                    waiting = [*waiting[1 - _KNOWN :], item]
-                    continue
-                own = [sentence for message in item.messages for sentence in message.sentences]
-                if own:
-                    given = [one for known in waiting for one in _pairs(known, languages)]
-                    waiting = []
-                    if given:
-                        laid.append(_Given(len(given)))
-                    sentences += given
-                    sentences += (Sentence(sentence, _shown(item.place)) for sentence in own)
-                laid.append(item)
-            if sentences:
-                documents.append(Document(tuple(sentences)))
-    return tuple(documents), CatalogueLayout(source.text, tuple(laid))
+        if item.section != section:
+            documents.append([])
+            waiting.clear()
+            section = item.section
+        if isinstance(item, Translated):
+            waiting.append(item)
+            continue
+        given = [sentence for known in waiting for sentence in _pairs(known, languages)]
+        waiting.clear()
+        own = (sentence for message in item.messages for sentence in message.sentences)
+        documents[-1] += [*given, *(Sentence(sentence, _shown(item.place)) for sentence in own)]
+        laid += [_Given(len(given)), item] if given else [item]
+    filled = tuple(Document(tuple(sentences)) for sentences in documents if sentences)
+    return filled, CatalogueLayout(source.text, tuple(laid))
 
 
 def _counted(items: Iterable[Item], name: str) -> Iterator[Item]:

@@ -1,14 +1,17 @@
 """A string of a catalogue, taken apart: the sentences that are translated, and the text around them.
 
-Lines and sentences are translated one by one. Placeholders that the protection of text doesn't know, and the
-plurals and selects of ICU, are replaced by ones that it knows; afterwards they are put back. The texts inside
-plurals and selects are messages themselves. The mark before the letter of a shortcut (`_File`, `&File`) is
-taken out and put into the translation.
+Lines and sentences are translated one by one, but lines that a person has wrapped are one, and their
+translation is wrapped again. Placeholders that the protection of text doesn't know, and the plurals and
+selects of ICU, are replaced by ones that it knows; afterwards they are put back. The texts inside are
+messages themselves. The mark before the letter of a shortcut (`_File`, `&File`) is taken out and put into
+the translation.
 
-A translation of a sentence that has lost a placeholder or a tag is not used: the sentence stays as it is.
+A translation of a sentence that has lost a placeholder, a tag or all words is not used: the sentence stays as
+it is.
 """
 
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -21,9 +24,11 @@ from cadec_cli.text.protected.spans import find_spans, has_words
 
 _LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
-# Plural forms in one string, of Vue, Laravel and Symfony: “a car | {n} cars”, “{1} a car|]1,Inf[ cars”.
+# What else ends a sentence: plural forms in one string, of Vue, Laravel and Symfony (“a car | {n} cars”,
+# “{1} a car|]1,Inf[ cars”).
 _FORMS = re.compile(
     r"[ \t]?\|[ \t]?(?:(?:\{[\d,]{1,20}\}|[\[\]](?:-?\d{1,9}|-?Inf)(?:,(?:\d{1,9}|Inf|\*))?[\[\]])[ \t]?)?"
+    r"|\t"
 )
 _TWO_LETTERS = re.compile(r"[^\W\d_]{2}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MAX_ICU = 10  # nested plurals and selects
@@ -53,6 +58,7 @@ class Message:
     gaps: tuple[str, ...]
     own: tuple[str, ...]  # its own sentences, with stand-ins
     stand_ins: Mapping[str, "str | _Argument"] = field(default_factory=dict)
+    wrapped: Mapping[int, "_Wrapped"] = field(default_factory=dict)  # by the numbers of its own sentences
     shortcut: str = ""  # the mark, and the letter after it
     icu: bool = False
 
@@ -66,11 +72,18 @@ class Message:
         given = [take(incoming) for _ in self.own]
         complete = True
         written = self.gaps[0]
-        for sentence, translation, gap in zip(self.own, given, self.gaps[1:], strict=True):
-            shown = _SURROGATES.sub("\ufffd", one_line(translation)).strip()
-            if translation != sentence and not (shown and keeps_marks(sentence, shown)):
+        for number, (sentence, translation, gap) in enumerate(
+            zip(self.own, given, self.gaps[1:], strict=True)
+        ):
+            shown = _without_added_stop(sentence, _SURROGATES.sub("\ufffd", one_line(translation)).strip())
+            if translation != sentence and not (_has_letters(shown) and keeps_marks(sentence, shown)):
                 shown, complete = sentence, False
-            written += (without_quoting(shown) if self.icu and translation != sentence else shown) + gap
+            if self.icu and shown != sentence:
+                shown = without_quoting(shown)
+            if number in self.wrapped:
+                wrapped = self.wrapped[number]
+                shown = wrapped.raw if shown == sentence else wrapped.fill(shown, written)
+            written += shown + gap
         shown_for: dict[str, str] = {}
         for stand_in, meant in self.stand_ins.items():
             if isinstance(meant, str):
@@ -101,6 +114,26 @@ class Message:
                     return f"{translation}({mark}{letter.upper()})"
                 return translation[: found.start()] + mark + translation[found.start() :]
         return translation
+
+
+@dataclass(frozen=True)
+class _Wrapped:
+    """A sentence of several lines as it is written, and how wide these are."""
+
+    raw: str
+    width: int
+
+    def fill(self, translation: str, before: str) -> str:
+        """Wrap a translation after the text before it."""
+        column = len(before) - before.rfind("\n") - 1
+        lines = textwrap.wrap(
+            translation,
+            max(self.width, 20),
+            initial_indent=" " * column,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        return "\n".join(lines)[column:] if lines[0].strip() else "\n".join(lines[1:])
 
 
 @dataclass(frozen=True)
@@ -146,8 +179,8 @@ def _read(text: str, language: str, syntax: Syntax, *, depth: int, number: bool 
         masked += name
         done = argument.end
     masked += _mask(plain[done:], number, names, stand_ins)
-    gaps, own = _sentences(masked, language)
-    return Message(text, gaps, own, stand_ins, shortcut, icu=bool(arguments) or depth > 0)
+    gaps, own, wrapped = _sentences(masked, language)
+    return Message(text, gaps, own, stand_ins, wrapped, shortcut, icu=bool(arguments) or depth > 0)
 
 
 def _names(text: str) -> Iterator[str]:
@@ -181,29 +214,70 @@ def _mask(text: str, number: bool, names: Iterator[str], stand_ins: dict[str, st
     return masked + text[done:]
 
 
-def _sentences(text: str, language: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split a text into the gaps around its sentences, and the sentences."""
-    gaps, found, done = [], [], 0
-    for first, last in _lines(text):
-        line = text[first:last]
+def _sentences(text: str, language: str) -> tuple[tuple[str, ...], tuple[str, ...], dict[int, _Wrapped]]:
+    """Split a text into the gaps around its sentences, and the sentences; some may run over lines."""
+    gaps: list[str] = []
+    found: list[str] = []
+    done = 0
+    wrapped: dict[int, _Wrapped] = {}
+    for first, last in _joined(text, list(_lines(text))):
+        line = text[first:last].replace("\n", " ")
+        width = max(map(len, text[first:last].split("\n"))) if line != text[first:last] else 0
         tags = [tag for tag in text_tags(line) if tag.text.startswith("<")] if "<" in line else []
         for start, end in tagged_sentence_spans(line, tags, language):
-            sentence = text[first + start : first + end]
+            sentence, raw = line[start:end], text[first + start : first + end]
             if is_text(sentence):
+                if width:
+                    wrapped[len(found)] = _Wrapped(raw, width)
                 gaps.append(text[done : first + start])
                 found.append(sentence)
                 done = first + end
-    return (*gaps, text[done:]), tuple(found)
+    return (*gaps, text[done:]), tuple(found), wrapped
+
+
+# An option in the help of a command, and the spaces before what it does.
+_OPTION = re.compile(r"^[ ]*-{1,2}[\w?][^\n]{0,60}?([ ]{2,})(?=\S)", re.MULTILINE)
 
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:
     start = 0
-    ends = sorted([*_LINE_END.finditer(text), *_FORMS.finditer(text)], key=re.Match.start)
-    for match in ends:
-        if match.start() >= start:
-            yield start, match.start()
-            start = match.end()
+    ends = [match.span() for pattern in (_LINE_END, _FORMS) for match in pattern.finditer(text)]
+    ends += [match.span(1) for match in _OPTION.finditer(text)]
+    for end, after in sorted(ends):
+        if end >= start:
+            yield start, end
+            start = after
     yield start, len(text)
+
+
+# Lines at least so long may have been wrapped by a person, if the next one goes on in lower case.
+_FULL = 40
+_GOES_ON = re.compile(r"[\"'“‘«(]?[^\W\d_]")
+
+
+def _joined(text: str, lines: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the lines, and those that go on in the next one together with it."""
+    begin = end = 0
+    for number, (first, last) in enumerate(lines):
+        goes_on = (
+            number > 0
+            and text[end:first] == "\n"
+            and last - first > 1
+            and end - lines[number - 1][0] >= _FULL
+            and text[end - 1] not in ".!?…:;|"
+            and (begun := _GOES_ON.match(text, first, last)) is not None
+            and begun[0][-1].islower()
+        )
+        if not goes_on:
+            if number:
+                yield begin, end
+            begin = first
+        end = last
+    yield begin, end
+
+
+def _has_letters(text: str) -> bool:
+    return any(map(str.isalpha, PLACEHOLDER.sub("", TAG.sub("", text))))
 
 
 def is_text(text: str) -> bool:
@@ -212,6 +286,18 @@ def is_text(text: str) -> bool:
         return False
     bare = PLACEHOLDER.sub(" ", TAG.sub(" ", text))
     return bool(_TWO_LETTERS.search(bare)) and has_words(bare, find_spans(bare))
+
+
+# A full stop after a word of several letters: not one of an abbreviation.
+_STOP = re.compile(r"(?<=[^\W\d_]{4})\.$|(?<=[})>])\.$|。$")
+_ENDS = tuple(".!?…:;。！？：")
+
+
+def _without_added_stop(source: str, translation: str) -> str:
+    """Take the full stop from the end of a translation whose source has none: a title, a label."""
+    if source.endswith(_ENDS) or translation == source:
+        return translation
+    return _STOP.sub("", translation)
 
 
 _MAX_SHORTCUT = 80  # characters of a text with a shortcut: a menu item or a label

@@ -80,6 +80,9 @@ def _in_unit(xml: Xml, unit: Element, section: str, source: Source) -> Iterator[
     original = unit.child("seg-source") or unit.child("source")
     name = unit.attributes.get("resname") or unit.attributes.get("id", "")
     if original is not None:
+        if source.retranslate and unit.attributes.get("approved") == "yes":
+            tag = xml.text[unit.start : unit.inner_start]
+            yield fixed(unit.start, unit.inner_start, with_attribute(tag, "approved", "no"))
         yield from _string(_String(xml, original, unit.child("target")), name, section, source)
 
 

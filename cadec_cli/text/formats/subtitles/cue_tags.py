@@ -16,13 +16,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from cadec_cli.text.markup import TAGS, Tag, subtitle_tags, without_tags
-from cadec_cli.text.sentences import Span, sentence_spans, visible_span
+from cadec_cli.text.markup import STRAY_HTML, TAGS, Tag, subtitle_tags, without_tags
+from cadec_cli.text.sentences import Span, base_language, sentence_spans, visible_span
 
 # Notations whose text has entities such as &amp;.
 ESCAPED = ("vtt", "ttml")
 
 _DASH = re.compile(r"[-–—―‐]{1,2}(?!\d)\s*")
+_DESCRIPTION = re.compile(r"[\[(][^\W\d_]{3}")
 _FIRST_LETTER = re.compile(r"[^\W_]")
 
 
@@ -84,11 +85,33 @@ def cue_line(file_text: str, start: int, end: int, markup: str, *, tags: bool = 
     return CueLine(start + first, start + last, text, speaker=bool(dash), tags=kept)
 
 
+# The dash before what a speaker says, as the typography of a language has it.
+_DASHES = {
+    **dict.fromkeys(("fr", "pl", "cs", "sk", "hu", "ro", "bg"), "– "),
+    **dict.fromkeys(("ru", "uk", "be", "pt"), "— "),
+    **dict.fromkeys(("es", "ca", "gl"), "—"),
+}
+
+
+def dash_of(language: str) -> str:
+    """Return the dash before what a speaker says in a language, with the space after it."""
+    return _DASHES.get(base_language(language), "- ")
+
+
+def with_dash(gap: str, dash: str, markup: str) -> str:
+    """Return what is before the words of a speaker with another dash; tags stay as they are."""
+    found = None
+    for match in re.finditer(rf"(?:{TAGS[markup].pattern})|([-–—―‐]{{1,2}}[^\S\r\n]*)", gap, re.IGNORECASE):
+        found = match if match[1] else found
+    return gap[: found.start()] + dash + gap[found.end() :] if found else gap
+
+
 def _speaker_dash(line: str, first: int, last: int, markup: str) -> re.Match[str] | None:
-    """Find the dash of a speaker: not a minus, and not followed by a small letter."""
+    """Find the dash of a speaker: not a minus, and followed by a bracket or a letter that is not small."""
     dash = _DASH.match(line, first, last)
-    letter = _FIRST_LETTER.search(TAGS[markup].sub("", line[dash.end() : last])) if dash else None
-    return dash if letter and not letter[0].islower() else None
+    said = TAGS[markup].sub("", line[dash.end() : last]) if dash else ""
+    letter = _FIRST_LETTER.search(said)
+    return dash if letter and (not letter[0].islower() or _DESCRIPTION.match(said)) else None
 
 
 def _without_outer_tags(line: str, tags: list[Tag], start: int = 0) -> Span:
@@ -168,7 +191,7 @@ def unpaired_tags(tags: Iterable[Tag]) -> tuple[list[Half], list[Half]]:
 
 
 # Tags that the format has no way to write as text.
-_NEVER_TEXT = {"srt": TAGS["srt"], "vtt": re.compile(r"\{\\[^{}]*\}")}
+_NEVER_TEXT = {"srt": TAGS["srt"], "vtt": re.compile(r"\{\\[^{}]*\}"), "ass": STRAY_HTML}
 
 
 def keep_known_tags(translation: str, tags: Sequence[str], markup: str) -> str:

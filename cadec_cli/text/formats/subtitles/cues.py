@@ -1,4 +1,4 @@
-"""The cues of a subtitle file: their times, where their lines of text are, and how fast they have to be read.
+"""The cues of a subtitle file: their times, where their lines of text are, and how they are shown.
 
 pysubs2 reads the events of SubStation. The times of the other formats, and all positions, are found here. The
 file is restored from its own text, because pysubs2's writers drop what it does not model: WebVTT headers,
@@ -9,18 +9,20 @@ import html
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pysubs2
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.extensions import load
+from cadec_cli.text.formats.layout import ShownCue
 from cadec_cli.text.formats.subtitles.cue_tags import ESCAPED, CueLine, cue_line, markup_of
 from cadec_cli.text.markup import TAGS
 from cadec_cli.text.sentences import Span
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|$)")
 _NUMBER = re.compile(r"\s*\d+\s*$")
+_SMALL_NUMBER = re.compile(r"\ufeff?\s*([0-9]{1,9})\s*")
 _TIME_LIKE = re.compile(r"\s*\d*:?\d\d?:\d\d?|\s*-->")
 # pysubs2 reads 100 hours as 0, and fails if there is nothing before a colon.
 _TIME = re.compile(
@@ -32,6 +34,9 @@ _ASS_EVENT = re.compile(r"\s*(Dialogue|Comment):((?:[^,\r\n]*,){9})?")
 _VOICE = re.compile(r"\s*<v(?:\.[^\s<>]*)?[ \t]+([^<>\r\n]{1,100})>")
 _TTML_BREAK = re.compile(r"\s*<(?:\w+:)?br\s*/>\s*")
 _ASS_BREAK = re.compile(r"\\[Nn]")
+_ASS_PLACE = re.compile(r"\{[^{}]*\\(?:(?:pos|move|org|i?clip|t)\(|(?:fr[xyz]?|fa[xy])[-\d.])")
+# Syllables with their times: words of another language have others.
+_KARAOKE = re.compile(r"\{[^{}]*\\(?:k[fot]?|K)\d")
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class Cue:
     style: str
     lines: tuple[CueLine, ...]
     span: Span  # of all its lines in the file, tags included
+    number: int = 0  # among all cues of the file, from 1; comments of SubStation count, as in its editors
+    positioned: bool = False  # at a place of its own on the screen
     speaker: str = ""
 
 
@@ -59,6 +66,40 @@ class _RawLine:
     @property
     def blank(self) -> bool:
         return not self.text.strip("\ufeff \t\v\f\xa0")
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The line with the times of a cue, the line before it, and all lines up to the times of the next cue."""
+
+    start: int
+    end: int
+    before: _RawLine | None
+    head: _RawLine
+    lines: list[_RawLine]
+
+
+@dataclass(frozen=True)
+class CueBlock:
+    """All that a file has of a cue, with its number or name and the blank lines after it.
+
+    `number` is where its number is in the file, and the number, if the format numbers its cues.
+    """
+
+    start: int
+    end: int
+    number: tuple[int, int, int] | None
+    lines: tuple[Span, ...]
+    markup: str
+
+    @property
+    def span(self) -> Span:
+        """Where its text is, if it has any."""
+        return self.lines[0][0], self.lines[-1][1]
+
+    def texts(self, text: str) -> tuple[str, ...]:
+        """Return its lines as they are written, given the text of the file."""
+        return tuple(text[first:last] for first, last in self.lines)
 
 
 def clock(milliseconds: int) -> str:
@@ -88,7 +129,7 @@ def find_cues(text: str, subtitle_format: str, name: str, *, tags: bool = False)
     """Find the cues with text, in the order of reading; with `tags`, tags are part of the text."""
     if subtitle_format in _FINDERS:
         found: list[Cue] = load(_FINDERS[subtitle_format])(text, name, tags=tags)
-        return found
+        return [replace(cue, number=number) for number, cue in enumerate(found, 1)]
     if subtitle_format in ("ass", "ssa"):
         cues = _ass_cues(text, subtitle_format, name, tags)
         # Signs and dialogue are often apart in the file, but alternate on the screen.
@@ -107,13 +148,23 @@ def _timed_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[
     blocks = _timed_blocks(text, subtitle_format, name)
     trim = _until_blank if subtitle_format == "vtt" else _without_number
     cues = []
-    for position, (start, end, block) in enumerate(blocks):
-        kept = trim(block, position == len(blocks) - 1)
+    for position, block in enumerate(blocks):
+        kept = trim(block.lines, position == len(blocks) - 1)
         found = [cue_line(text, line.start, line.end, subtitle_format, tags=tags) for line in kept]
         span = (kept[0].start, kept[-1].end) if kept else (0, 0)
         voice = _VOICE.match(text, kept[0].start) if kept and subtitle_format == "vtt" else None
         speaker = " ".join(html.unescape(voice[1]).split()) if voice else ""
-        cues.append(Cue(start, end, "", tuple(line for line in found if line), span, speaker))
+        cues.append(
+            Cue(
+                block.start,
+                block.end,
+                "",
+                tuple(line for line in found if line),
+                span,
+                position + 1,
+                speaker=speaker,
+            )
+        )
     return cues
 
 
@@ -121,26 +172,81 @@ def timed_texts(text: str, subtitle_format: str, name: str) -> list[tuple[int, i
     """Return start, end and text of all cues of SubRip or WebVTT, with tags but without blank lines."""
     found = []
     blocks = _timed_blocks(text, subtitle_format, name)
-    for position, (start, end, block) in enumerate(blocks):
+    for position, block in enumerate(blocks):
         if subtitle_format == "vtt":
-            kept = _until_blank(block, False)
+            kept = _until_blank(block.lines, False)
         elif position == len(blocks) - 1:  # no number can follow: all lines are text
-            kept = [line for line in block if not line.blank]
+            kept = [line for line in block.lines if not line.blank]
         else:
-            kept = _without_number(block, False)
-        found.append((start, end, "\n".join(line.text for line in kept)))
+            kept = _without_number(block.lines, False)
+        found.append((block.start, block.end, "\n".join(line.text for line in kept)))
     return found
 
 
-def _timed_blocks(text: str, subtitle_format: str, name: str) -> list[tuple[int, int, list[_RawLine]]]:
-    """Return start, end and all lines up to the times of the next cue."""
-    blocks: list[tuple[int, int, list[_RawLine]]] = []
+def cue_blocks(text: str, subtitle_format: str, name: str) -> Iterator[CueBlock]:
+    """Yield the blocks of all cues in the order of the file, but those of SubStation that show no text.
+
+    Formats of which only times and texts are known are a CadecError.
+    """
+    if subtitle_format in _FINDERS:
+        raise CadecError(
+            f"{option('sdh', 'drop')} is not for .{subtitle_format} subtitles",
+            "convert them to .srt, .vtt or .ass first",
+        )
+    if subtitle_format in ("ass", "ssa"):
+        cues = _ass_cues(text, subtitle_format, name, True)
+        return (_ass_block(text, cue) for cue in sorted(cues, key=lambda cue: cue.span))
+    return _timed_cue_blocks(text, subtitle_format, name)
+
+
+def _ass_block(text: str, cue: Cue) -> CueBlock:
+    """Return the line of an event."""
+    first, last = cue.span
+    start = max(text.rfind("\n", 0, first), text.rfind("\r", 0, first)) + 1
+    line = _LINE.match(text, last)
+    breaks = [edge for match in _ASS_BREAK.finditer(text, first, last) for edge in match.span()]
+    edges = [first, *breaks, last]
+    lines = tuple(zip(edges[::2], edges[1::2], strict=True))
+    return CueBlock(start, line.end() if line else last, None, lines, "ass")
+
+
+def _timed_cue_blocks(text: str, subtitle_format: str, name: str) -> Iterator[CueBlock]:
+    """Yield the blocks of SubRip or WebVTT, from the number or name of a cue to the blank lines after it."""
+    blocks = _timed_blocks(text, subtitle_format, name)
+    numbered = subtitle_format == "srt"
+    trim = _without_number if numbered else _until_blank
+    done = 0  # the end of the text of the cue before
+    for position, block in enumerate(blocks):
+        lines = trim(block.lines, position == len(blocks) - 1)
+        start, number = block.head.start, None
+        above = block.before
+        if above is not None and above.start >= done and not above.blank:
+            found = _SMALL_NUMBER.fullmatch(above.text) if numbered else None
+            if found:
+                number = (above.start + found.start(1), above.start + found.end(1), int(found[1]))
+            if found or not numbered:
+                start = above.start
+        done = lines[-1].end if lines else block.head.end
+        after = next((line for line in block.lines if line.start >= done and not line.blank), None)
+        coming = blocks[position + 1].head.start if position + 1 < len(blocks) else len(text)
+        yield CueBlock(
+            start,
+            after.start if after else coming,
+            number,
+            tuple((line.start, line.end) for line in lines),
+            subtitle_format,
+        )
+
+
+def _timed_blocks(text: str, subtitle_format: str, name: str) -> list[_Block]:
+    """Return the cues with all lines up to the times of the next one."""
+    blocks: list[_Block] = []
     lines = list(_raw_lines(text))
-    for line in lines:
+    for number, line in enumerate(lines):
         if "-->" in line.text:
             times = _times(line.text, subtitle_format)
             if len(times) >= 2:
-                blocks.append((times[0], times[1], []))
+                blocks.append(_Block(times[0], times[1], lines[number - 1] if number else None, line, []))
                 continue
             if times or _TIME_LIKE.match(line.text):
                 raise CadecError(
@@ -148,7 +254,7 @@ def _timed_blocks(text: str, subtitle_format: str, name: str) -> list[tuple[int,
                     "the file may be truncated or of another format",
                 )
         if blocks:
-            blocks[-1][2].append(line)
+            blocks[-1].lines.append(line)
     if (
         not blocks
         and any(not line.blank for line in lines)
@@ -205,8 +311,9 @@ def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cu
     if len(places) != len(events) or (not events and "[" not in text and text.strip("\ufeff \t\r\n")):
         raise _foreign(name, subtitle_format)
     cues = []
-    for (line, match), event in zip(places, events, strict=True):
-        if event.type != "Dialogue" or event.is_drawing or match[2] is None:
+    for number, ((line, match), event) in enumerate(zip(places, events, strict=True), 1):
+        shown = event.type == "Dialogue" and not event.is_drawing and match[2] is not None
+        if not shown or _KARAOKE.search(event.text):
             continue
         found = []
         start = first = line.start + match.end()
@@ -214,8 +321,9 @@ def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cu
             found.append(cue_line(text, start, stop.start() if stop else line.end, "ass", tags=tags))
             start = stop.end() if stop else line.end
         lines = tuple(part for part in found if part)
-        actor = " ".join(event.name.split())
-        cues.append(Cue(event.start, event.end, event.style, lines, (first, line.end), actor))
+        positioned = _ASS_PLACE.search(event.text) is not None
+        span, actor = (first, line.end), " ".join(event.name.split())
+        cues.append(Cue(event.start, event.end, event.style, lines, span, number, positioned, actor))
     return cues
 
 
@@ -239,48 +347,24 @@ def _foreign(name: str, subtitle_format: str) -> CadecError:
     )
 
 
-@dataclass(frozen=True)
-class TooFast:
-    """A cue that is on the screen for too short a time."""
-
-    start: int  # in milliseconds
-    characters: int
-    cps: float  # characters per second
-
-
-def reading_speed(text: str, subtitle_format: str, limit: float) -> list[TooFast]:
-    """Return the cues that have more characters per second than the limit, in the order of time."""
+def shown_cues(text: str, subtitle_format: str) -> list[ShownCue]:
+    """Return the cues of a file as they are on the screen, in the order of reading."""
     subtitle_format = detect(text, subtitle_format)
-    found = []
-    for cue in find_cues(text, subtitle_format, "subtitles"):
-        characters = _characters(text, cue, markup_of(subtitle_format))
-        seconds = (cue.end - cue.start) / 1000
-        if characters > limit * max(0.0, seconds):
-            cps = characters / seconds if seconds > 0 else float("inf")
-            found.append(TooFast(cue.start, characters, cps))
-    return sorted(found, key=lambda cue: cue.start)
+    markup = markup_of(subtitle_format)
+    return [
+        ShownCue(cue.number, cue.start, cue.end, shown_lines(text[slice(*cue.span)], markup))
+        for cue in find_cues(text, subtitle_format, "subtitles")
+    ]
 
 
-def too_wide(text: str, subtitle_format: str, characters: int, lines: int | None) -> list[int]:
-    """Return the starts of the cues with longer or more lines than the limits, in the order of time."""
-    subtitle_format = detect(text, subtitle_format)
-    starts = []
-    for cue in find_cues(text, subtitle_format, "subtitles"):
-        shown = _lines(text, cue, markup_of(subtitle_format))
-        if max(map(len, shown), default=0) > characters or (lines is not None and len(shown) > lines):
-            starts.append(cue.start)
-    return sorted(starts)
+def cue_width(text: str, cue: Cue, markup: str) -> int:
+    """Count the characters of a cue on the screen."""
+    return sum(map(len, shown_lines(text[slice(*cue.span)], markup)))
 
 
-def _characters(text: str, cue: Cue, markup: str) -> int:
-    return sum(map(len, _lines(text, cue, markup)))
-
-
-def _lines(text: str, cue: Cue, markup: str) -> list[str]:
-    """Return the lines of a cue as they are on the screen."""
-    shown = text[slice(*cue.span)]
-    if markup == "ttml":
-        shown = _TTML_BREAK.sub("\n", " ".join(shown.split()))
+def shown_lines(written: str, markup: str) -> tuple[str, ...]:
+    """Return the lines of a cue's text as they are on the screen."""
+    shown = _TTML_BREAK.sub("\n", " ".join(written.split())) if markup == "ttml" else written
     shown = TAGS[markup].sub("", shown)
     if markup == "ass":
         shown = shown.replace(r"\h", " ").replace(r"\N", "\n").replace(r"\n", "\n")
@@ -288,4 +372,4 @@ def _lines(text: str, cue: Cue, markup: str) -> list[str]:
         shown = shown.replace("|", "\n")
     elif markup in ESCAPED:
         shown = html.unescape(shown)
-    return [line.strip() for line in shown.splitlines() if line.strip()]
+    return tuple(line.strip() for line in shown.splitlines() if line.strip())

@@ -13,19 +13,34 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from cadec_cli.text.documents import Document, Sentence
-from cadec_cli.text.formats.layout import Source, SubtitleStyle, finish, take
+from cadec_cli.text.formats.layout import (
+    AUTO_DASH,
+    DROP,
+    KEEP,
+    MAX_ROOM,
+    USUAL_LINES,
+    CueLimits,
+    ShownCue,
+    Source,
+    SubtitleStyle,
+    finish,
+    take,
+)
 from cadec_cli.text.formats.subtitles.cue_tags import (
     ESCAPED,
     CueLine,
     Effect,
     carry_open_tags,
+    dash_of,
     escape_text,
     fix_open_tags,
     keep_known_tags,
     markup_of,
     tagged_sentence_spans,
+    with_dash,
 )
-from cadec_cli.text.formats.subtitles.cues import Cue, clock, find_cues
+from cadec_cli.text.formats.subtitles.cues import Cue, clock, cue_width, find_cues, shown_lines
+from cadec_cli.text.formats.subtitles.sdh import drop_sdh
 from cadec_cli.text.formats.subtitles.ttml import ttml_line_break, ttml_with_language
 from cadec_cli.text.formats.subtitles.wrapping import Ruler, divide, join, separator, wrap
 from cadec_cli.text.markup import TAGS, Tag, without_tags
@@ -39,6 +54,7 @@ class Cell:
 
     before: str  # between the cue before and this one, if this is the first cell of its cue
     gap: str  # before it in its cue
+    shown_gap: str  # the same with the dash that is wanted
     lines: tuple[str, ...]
     joints: tuple[str, ...]  # between the lines
     after: str  # the rest of the cue, if it is the last cell of it
@@ -46,6 +62,7 @@ class Cell:
     sentences: int
     wanted: Effect  # the effect that the rest of the cue relies on
     room: int  # the most lines of a translation
+    cue: Cue
 
     def original_text(self) -> str:
         """The lines as they were."""
@@ -83,19 +100,39 @@ class SubtitleLayout:
     line_break: str
     tags: bool
     screen: SubtitleStyle
+    language: str  # of the translations
 
     def restore(self, translations: Iterable[str]) -> Iterator[str]:
         """Yield the file with translations for sentences, cue by cue, as soon as each is complete."""
+        for _, before, text in self._cues(translations):
+            yield before + text
+        if self.tail:
+            yield self.tail
+
+    def shown_cues(self, translations: Iterable[str]) -> Iterator[ShownCue]:
+        """Yield the cues with translations for sentences as they are on the screen, each when complete."""
+        for cue, _, text in self._cues(translations):
+            yield ShownCue(cue.number, cue.start, cue.end, shown_lines(text, self.markup))
+
+    def cues_of(self, sentence: int) -> frozenset[int]:
+        """Return the numbers of the cues that a sentence is in."""
+        return frozenset(self.cells[share.cell].cue.number for share in self.sentences[sentence].shares)
+
+    @property
+    def limits(self) -> CueLimits:
+        """The limits of its cues."""
+        return self.screen.limits
+
+    def _cues(self, translations: Iterable[str]) -> Iterator[tuple[Cue, str, str]]:
+        """Yield each cue with what is before it in the file, and its text."""
         before = source = shown = ""
         for cell, body in self._bodies(iter(translations)):
             before += cell.before
             source += cell.gap + cell.original_text() + cell.after
-            shown += cell.gap + body + cell.after
+            shown += cell.shown_gap + body + cell.after
             if cell.last:
-                yield before + self._cue(source, shown)
+                yield cell.cue, before, self._cue(source, shown)
                 before = source = shown = ""
-        if self.tail:
-            yield self.tail
 
     def _bodies(self, incoming: Iterator[str]) -> Iterator[tuple[Cell, str]]:
         waiting: dict[int, list[str]] = {}
@@ -122,14 +159,15 @@ class SubtitleLayout:
 
     @property
     def _ruler(self) -> Ruler:
-        return Ruler(TAGS[self.markup] if self.tags else None, escaped=self.markup in ESCAPED)
+        hidden = TAGS[self.markup] if self.tags else None
+        return Ruler(hidden, escaped=self.markup in ESCAPED, language=self.language)
 
     def _parts(self, sentence: PlacedSentence, translation: str) -> list[str]:
         """Divide a translation over the cells of its sentence, escaped for the format."""
         same = [share.text for share in sentence.shares] if translation == sentence.text else None
         weights = [share.width for share in sentence.shares]
         if not self.tags:
-            parts = same or divide(" ".join(translation.split()), weights)
+            parts = same or divide(" ".join(translation.split()), weights, Ruler(language=self.language))
             return [escape_text(part, self.markup) for part in parts]
         if same:
             return carry_open_tags(
@@ -194,8 +232,10 @@ _SOUND_END = re.compile(r"[\]♪♫#]$|^\([^()]*\)$")
 
 def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout]:
     """Read subtitles of any format; return their documents and the layout that restores them."""
+    if source.screen.sdh == DROP:
+        source = replace(source, content=drop_sdh(source.text, source.format, source.name))
     builder = _Builder(source.language)
-    documents = []
+    ranges = []
     for cues in _documents(find_cues(source.text, source.format, source.name, tags=source.tags)):
         first = len(builder.sentences)
         speaker, cue = "", -1
@@ -208,12 +248,16 @@ def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout
             builder.add(run, cues, speaker)
             speaker, cue = speaker if run[-1][0] == number else cues[run[-1][0]].speaker, run[-1][0]
         if len(builder.sentences) > first:
-            found = zip(
-                builder.sentences[first:], builder.starts[first:], builder.speakers[first:], strict=True
-            )
-            sentences = tuple(Sentence(one.text, clock(start), speaker=name) for one, start, name in found)
-            documents.append(Document(sentences, speakers=True))
-    return tuple(documents), builder.layout(source, markup_of(source.format))
+            ranges.append((first, len(builder.sentences)))
+    rooms = builder.rooms(source)
+    sentences = [
+        Sentence(one.text, clock(start), room=room, speaker=speaker)
+        for one, start, speaker, room in zip(
+            builder.sentences, builder.starts, builder.speakers, rooms, strict=True
+        )
+    ]
+    documents = tuple(Document(tuple(sentences[first:last]), speakers=True) for first, last in ranges)
+    return documents, builder.layout(source, markup_of(source.format))
 
 
 def _documents(cues: list[Cue]) -> Iterator[list[Cue]]:
@@ -261,7 +305,12 @@ def _breaks(before: CueLine, after: CueLine, language: str) -> bool:
 class _CellDraft:
     lines: list[CueLine]
     sentences: int
-    cue: Span  # where the cue is in the file
+    cue: Cue
+
+    @property
+    def width(self) -> int:
+        """The characters of its lines."""
+        return sum(len(line.visible_text) for line in self.lines)
 
     def effect(self, text: str, markup: str, tags: bool) -> Effect:
         """Find the effect of its tags that the rest of the cue relies on.
@@ -272,7 +321,7 @@ class _CellDraft:
         effect = Effect.of(text[start : self.lines[-1].end], markup)
         if not tags or not (effect.opened or effect.closed):
             return effect
-        first, last = self.cue
+        first, last = self.cue.span
         alone = Effect.of(text[first:last], markup)
         elsewhere = {half.tag.start + first for half in (*alone.opened, *alone.closed)}
         return effect.without(elsewhere, start)
@@ -310,30 +359,65 @@ class _Builder:
                 width = len(without_tags(text[start:end], inner).strip())
                 shares[number].append(CueShare(len(self.cells), text[start:end].strip(), width))
             lines = [line for _, line in run[first : last + 1]]
-            self.cells.append(_CellDraft(lines, len(inside), cues[run[first][0]].span))
+            self.cells.append(_CellDraft(lines, len(inside), cues[run[first][0]]))
         for (start, end), found in zip(spans, shares, strict=True):
             own = tuple(tag.text for tag in _inside(tags, start, end))
             self.sentences.append(PlacedSentence(text[start:end], own, tuple(found)))
             self.speakers.append(speaker)
             self.starts.append(cues[run[_overlapping(places, start, end)[0]][0]].start)
 
+    def rooms(self, source: Source) -> list[float | None]:
+        """Return the room of each sentence, if that is asked for: its shares of all its cues' together.
+
+        A cue has room for what its lines hold, and for what can be read in its time.
+        """
+        screen = source.screen
+        if not screen.fit:
+            return [None] * len(self.sentences)
+        widths = [cell.sentences - 1 for cell in self.cells]  # the spaces between sentences
+        for share in (share for sentence in self.sentences for share in sentence.shares):
+            widths[share.cell] += share.width
+        of_cells: dict[int, float] = {}  # for each character of the source
+        by_cue: dict[Span, list[int]] = {}
+        for number, cell in enumerate(self.cells):
+            by_cue.setdefault(cell.cue.span, []).append(number)
+        for numbers in by_cue.values():
+            cells = [self.cells[number] for number in numbers]
+            cue, width = cells[0].cue, sum(widths[number] for number in numbers)
+            seconds = max(0, cue.end - cue.start) / 1000
+            shown = cue_width(source.text, cue, markup_of(source.format))
+            beside = shown - sum(cell.width for cell in cells)  # dashes and the like
+            in_time = max(0.0, screen.max_cps * seconds - beside) if screen.max_cps else float("inf")
+            for number, lines in zip(numbers, _rooms(cells, screen.max_lines), strict=True):
+                in_lines = lines * min(screen.max_chars, MAX_ROOM) / max(1, widths[number])
+                of_cells[number] = min(in_lines, in_time / max(1, width), MAX_ROOM)
+        return [
+            min(MAX_ROOM, sum(of_cells[share.cell] * share.width for share in sentence.shares))
+            for sentence in self.sentences
+        ]
+
     def layout(self, source: Source, markup: str) -> SubtitleLayout:
         """Cut the file's text at the cells found."""
         text, screen = source.text, source.screen
+        language = screen.language or source.language
+        dash = "" if screen.dash == KEEP else screen.dash
+        dash = dash_of(language) if dash == AUTO_DASH else dash
         order = sorted(range(len(self.cells)), key=lambda number: self.cells[number].lines[0].start)
         rank = {number: position for position, number in enumerate(order)}
         cells: list[Cell] = []
         done = 0
-        for (first, last), numbers in groupby(order, key=lambda number: self.cells[number].cue):
+        for (first, last), numbers in groupby(order, key=lambda number: self.cells[number].cue.span):
             found = [self.cells[number] for number in numbers]
             before, done = text[done:first], first
             for position, (one, room) in enumerate(zip(found, _rooms(found, screen.max_lines), strict=True)):
                 start, end = one.lines[0].start, one.lines[-1].end
                 ends_cue = position == len(found) - 1
+                gap, speaks = text[done:start], one.lines[0].speaker
                 cells.append(
                     Cell(
                         before=before if position == 0 else "",
-                        gap=text[done:start],
+                        gap=gap,
+                        shown_gap=with_dash(gap, dash, markup) if dash and speaks else gap,
                         lines=tuple(text[line.start : line.end] for line in one.lines),
                         joints=tuple(text[line.end : other.start] for line, other in pairwise(one.lines)),
                         after=text[end:last] if ends_cue else "",
@@ -341,6 +425,7 @@ class _Builder:
                         sentences=one.sentences,
                         wanted=one.effect(text, markup, source.tags),
                         room=room,
+                        cue=one.cue,
                     )
                 )
                 done = last if ends_cue else end
@@ -357,13 +442,17 @@ class _Builder:
             for sentence in self.sentences
         )
         line_break = _line_break(text, markup)
-        return SubtitleLayout(tuple(cells), laid, tail, markup, line_break, source.tags, screen)
+        return SubtitleLayout(tuple(cells), laid, tail, markup, line_break, source.tags, screen, language)
 
 
 def _rooms(cells: list[_CellDraft], most: int | None) -> list[int]:
-    """Return how many lines each cell of a cue may take: as many as it has, unless there is a limit."""
+    """Return how many lines each cell of a cue may take: `most` in all; None is as many as usual, or as now.
+
+    A positioned line gets no second one, which would move it.
+    """
     if most is None:
-        return [len(cell.lines) for cell in cells]
+        own = sum(len(cell.lines) for cell in cells)
+        most = own if cells[0].cue.positioned else max(USUAL_LINES, own)
     rooms = [1] * len(cells)
     longest = max(cells, key=lambda cell: sum(len(line.visible_text) for line in cell.lines))
     for _ in range(most - len(cells)):

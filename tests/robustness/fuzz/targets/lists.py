@@ -382,9 +382,39 @@ def cast(directory: Path) -> None:
             assert (manner.gender if manner is not None else "") == person.gender
 
 
+def translation_memory(*names: str) -> Callable[[Path], None]:
+    """Every pair has two sides on one line, and what is indexed is found by its own source."""
+
+    def load(directory: Path) -> None:
+        from cadec_cli.method.retrieval import NOTHING, related
+        from cadec_cli.text.translation_memory import read_memory
+
+        name = "=".join(str(directory / name) for name in names)
+        pairs = read_memory([name], "en", "ru")
+        for side in (side for pair in pairs for side in pair):
+            assert side == " ".join(side.split()) != ""
+            side.encode()
+        index = NOTHING.add((source, (), target) for source, target in pairs)
+        for source, _ in pairs[:50]:
+            assert all((one.source, one.target) in pairs for _, one in related(source, 2, [index]))
+
+    return load
+
+
+def two_files(directory: Path) -> None:
+    cue = "{}\n00:00:0{},000 --> 00:00:0{},500\n{}\n\n"
+    for name, texts in (("a.srt", ("I see", "it. Yes.", "Go!")), ("b.srt", ("Вижу", "его. Да.", "Иди!"))):
+        cues = (cue.format(number, number, number, text) for number, text in enumerate(texts, 1))
+        (directory / name).write_text("".join(cues), "utf-8")
+
+
 SETS = ("cadec_cli/evaluation/contrastive/sets.py",)
 GENERATIVE = ("cadec_cli/evaluation/generative/sets.py",)
 LISTS = ("cadec_cli/jobs/json_lines.py",)
+MEMORIES = ("cadec_cli/text/translation_memory.py", "cadec_cli/method/retrieval.py")
+TMX = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd"><tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="en"><seg>The <bpt i="1">&lt;b&gt;</bpt>lamp, Bob.</seg></tuv>
+<tuv xml:lang="ru"><seg>Лам&#1087;а, Боб.</seg></tuv></tu></body></tmx>"""
 GLOSSARIES = ("cadec_cli/text/glossary/reader.py", "cadec_cli/text/glossary/entries.py")
 CASTS = ("cadec_cli/text/cast.py",)
 CAST = "# who\nAnna|Mrs Reed\tf\tformal: Boris, *\tinformal: Max\nBoris\tm\tformal: *\nMax\tm\nВсе\t-\n"
@@ -485,6 +515,11 @@ TARGETS = {
     "glossary, TBX": Target(GLOSSARIES, text("terms.tbx", TBX), glossary("terms.tbx")),
     "cast": Target(CASTS, text("cast.tsv", CAST), cast),
     "cast, any people": Target(CASTS, text("cast.tsv", CAST), cast, written=PEOPLE, only_written=True),
+    "memory": Target(
+        MEMORIES, text("m.tsv", "I see Bob.\tЯ вижу Боба.\tx\n灯が\tlamp\n"), translation_memory("m.tsv")
+    ),
+    "memory, TMX": Target(MEMORIES, text("m.tmx", TMX), translation_memory("m.tmx")),
+    "memory, two files": Target(MEMORIES, two_files, translation_memory("a.srt", "b.srt"), share=0.5),
     "formality": Target(
         ("cadec_cli/text/formality.py",), text("seeds.json", json.dumps(FORMALITY)), formality
     ),

@@ -1,17 +1,23 @@
 """Files of text to be translated, and what is done to them: read, put together again, converted."""
 
+import contextlib
 import gzip
 import lzma
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
 from tests.helpers import catalogue_files
 from tests.helpers.catalogue_files import FILLED
-from tests.robustness.fuzz.packing import GZIP, XZ
+from tests.helpers.document_files import document
+from tests.robustness.fuzz.packing import GZIP, XZ, member
 from tests.robustness.fuzz.target import Target
 from tests.robustness.fuzz.targets.parts import text
+
+if TYPE_CHECKING:
+    from cadec_cli.text.formats import TextFile
 
 PLAIN = """---
 title: A page
@@ -26,6 +32,12 @@ The first line. It has two sentences.
 code is left alone
 ```
 Привет! Как дела?\r
+
+> The next morning, when he came down to
+> breakfast, he found that his wife had
+> left him a letter, in which she told
+> him that she would never, in this well-
+> known house, be seen by him again.
 """
 
 SRT = """1
@@ -151,6 +163,9 @@ def read(
             path, language="en", lines=lines, encoding=encoding, columns=columns, tags=True
         )
         again = b"".join(tagged.restore(text for document in tagged.documents for text in document.texts))
+        if file.cues is not None:
+            with contextlib.suppress(CadecError):  # nothing may be left but what is around the subtitles
+                _styled(path, file, encoding)
         if file.format in FILLED:
             filled = directory / f"filled{path.suffix}"
             filled.write_bytes(again)
@@ -172,6 +187,109 @@ def read(
         b"".join(in_encoding(file, "utf-16").restore(texts))
 
     return load
+
+
+def read_archive(name: str) -> Callable[[Path], None]:
+    """A document is read; with unchanged sentences all its members come back, and others make no damage."""
+
+    def load(directory: Path) -> None:
+        from cadec_cli.errors import CadecError
+        from cadec_cli.fs.archives import open_archive
+        from cadec_cli.text.formats import read_text_file
+
+        file = read_text_file(directory / name, language="en", tags=True)
+        texts = [sentence for document in file.documents for sentence in document.texts]
+        before = open_archive((directory / name).read_bytes(), name, "an archive")
+        after = open_archive(b"".join(file.restore(texts)), name, "an archive")
+        for one in after.names:
+            try:
+                content = before.read(one)
+            except CadecError:
+                continue  # too large to be read whole
+            assert after.read(one) == content, f"{one} did not come back"
+        open_archive(b"".join(file.restore("One\r\nand <b>another." for _ in texts)), name, "an archive")
+
+    return load
+
+
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Cats &amp; dogs</title><style>p > a {}</style></head>
+<body><p>It was <b>late. She</b> left <a href='x' title="A &quot;b&quot;">home</a><br>at <code>5</code>.</p>
+<img alt="A cat" src=a><pre>kept</pre><!-- kept --><script>if (a<b) "</p>"</script></body></html>
+"""
+MARKDOWN = """---
+title: A page
+---
+# The *old* house
+
+She came **late. He** had [a letter](b "c") and `code`,
+<kbd>A</kbd> ![A cat](d) [e] <https://f>.
+
+| a | b |
+|---|---|
+| *c* | d\\|e |
+
+> - item\x20\x20
+>   more &amp; ~~less~~
+
+```
+code
+```
+<div><p>Text</p></div>
+
+[e]: http://g
+"""
+MARKS = st.sampled_from(
+    [
+        "a ",
+        "B. ",
+        "<p>",
+        "</p>",
+        "<b>",
+        "</b>",
+        "<br>",
+        "<img alt='a b'>",
+        "<code>",
+        "</code>",
+        "<!--",
+        "-->",
+        "&amp;",
+        "*",
+        "**",
+        "_",
+        "`",
+        "[",
+        "](a)",
+        "]",
+        "\n",
+        "> ",
+        "- ",
+        "\n\n",
+        "# ",
+        "<script>",
+        "<pre>",
+        "\\",
+    ]
+)
+PAGES = st.lists(MARKS, max_size=20).map("".join).map(str.encode)
+
+
+def _styled(path: Path, plain: TextFile, encoding: str | None) -> None:
+    """Subtitles are read and written as professionals want them."""
+    from cadec_cli.jobs.cue_checks import CueChecks
+    from cadec_cli.text.formats import read_text_file
+    from cadec_cli.text.formats.layout import SubtitleStyle
+
+    style = SubtitleStyle(max_chars=20, max_lines=2, sdh="drop", dash="auto", fit=True, language="ru")
+    file = read_text_file(path, language="en", encoding=encoding, tags=True, screen=style)
+    assert sum(map(len, file.documents)) <= sum(len(one.text) for d in plain.documents for one in d.sentences)
+    sentences = [one for document in file.documents for one in document.sentences]
+    assert all(one.room is not None and one.room >= 0 for one in sentences), "an unknown room"
+    texts = ["Одно слово, и ещё одно. " * 3 for _ in sentences]
+    b"".join(file.restore(texts))
+    checks = CueChecks()
+    checks.look(0, file, texts)
+    assert all(problem.reasons for _, problem in checks.in_order)
 
 
 PAIRS = "Good evening, {name}.\tДобрый вечер, {name}.\n\nIt is 10:45.\tСейчас 10:45.\n"
@@ -206,6 +324,21 @@ MODULES = ("cadec_cli/fs/read.py", "cadec_cli/text/formats/__init__.py")
 
 def plain(name: str, content: str | bytes, load: Callable[[Path], None], grammar: bool = False) -> Target:
     return Target(MODULES, text(name, content), load, written=joined("", WORDS) if grammar else None)
+
+
+RICHTEXT = ("cadec_cli/text/formats/__init__.py", "cadec_cli/fs/archives.py")
+
+
+def archived(kind: str, inside: str) -> Target:
+    """Documents that are archives: damaged as a whole, or a member of them while the archive stays whole."""
+    name = f"a.{kind}"
+    return Target(
+        RICHTEXT,
+        text(name, document(kind)),
+        read_archive(name),
+        packed={name: member(inside)},
+        share=0.5,
+    )
 
 
 def catalogue(name: str, content: str, module: str, *columns: str) -> Target:
@@ -243,6 +376,12 @@ TARGETS = {
         written=joined("[Events]\nFormat: Layer, Start, End, Style, Text\n", dialogue()),
     ),
     "ssa": Target(MODULES, text("a.ssa", ASS.replace("V4+", "V4")), read("a.ssa"), share=0.5),
+    "html": Target(RICHTEXT, text("a.html", PAGE), read("a.html"), written=PAGES),
+    "markdown": Target(RICHTEXT, text("a.md", MARKDOWN), read("a.md"), written=PAGES),
+    "docx": archived("docx", "document.xml"),
+    "odt": archived("odt", "content.xml"),
+    "epub": archived("epub", "c1.xhtml"),
+    "package of an epub": archived("epub", "book.opf"),
     "jsonl": Target(("cadec_cli/text/formats/jsonl.py", *MODULES), text("a.jsonl", JSONL), read("a.jsonl")),
     "pairs in a table": Target(CHECKED, text("a.tsv", PAIRS), checked("a.tsv"), share=0.5),
     "pairs in jsonl": Target(CHECKED, text("a.jsonl", TRANSLATED), checked("a.jsonl"), share=0.5),

@@ -63,8 +63,14 @@ def test_placeholders_are_kept_whatever_comes_back(text: str, given_texts: list[
         ("Hello {name}!", "Bonjour {name} {name} !", None),
         ("Hello {name}!", "Bonjour {nom} !", None),
         ("Bye now", "Au revoir %s", None),
+        ("{n} comments", "{n}", None),
+        ("or", "o", "o"),
         ("<b>Bold</b> and not", "<b>Gras et pas", None),
         ("One\n\n  Two words.  Three words.\n", "x {}", "x One\n\n  x Two words.  x Three words.\n"),
+        ("Page not found", "Page introuvable.", "Page introuvable"),
+        ("Page not found.", "Page introuvable.", "Page introuvable."),
+        ("And more", "Et plus, etc.", "Et plus, etc."),
+        ("ページがない", "ページ。", "ページ"),
         ("a car | {n} cars", "x {}", "x a car | x {n} cars"),
     ],
 )
@@ -72,6 +78,27 @@ def test_translations(text: str, change: str, expected: str | None) -> None:
     message = read_message(text, "en", ALL)
     found = message.restore(iter([change.replace("{}", one) for one in message.sentences]))
     assert (found.text, found.complete) == (text if expected is None else expected, expected is not None)
+
+
+def test_lines_that_were_wrapped_are_one_sentence_and_wrapped_again() -> None:
+    text = (
+        "  -n, --name   a name\n\nThe file that you wanted to open has been changed\n"
+        "by another program since. Do you, in this case,\nwant to read it again?\n\n"
+        "A short line\nand another one.\n"
+    )
+    message = read_message(text, "en", ALL)
+    assert message.sentences[1:] == (
+        "The file that you wanted to open has been changed by another program since.",
+        "Do you, in this case, want to read it again?",
+        "A short line",
+        "and another one.",
+    )
+    assert restored(message) == text
+    written = restored(message, "Mot à mot : {}")
+    assert max(map(len, written.splitlines())) <= 51
+    assert " ".join(written.split()).startswith(
+        "-n, --name Mot à mot : a name Mot à mot : The file that you wanted to open has been changed by"
+    )
 
 
 def test_what_is_inside_plurals_is_translated_apart() -> None:

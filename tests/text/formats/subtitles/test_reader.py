@@ -104,7 +104,11 @@ def test_times_that_start_again_start_a_document() -> None:
             ["Это предложение занимает две строки, как и раньше."],
             [r"Это предложение занимает\Nдве строки, как и раньше."],
         ),
-        (["One line."], ["Слово " * 10 + "конец."], ["Слово " * 10 + "конец."]),
+        (
+            ["One line."],
+            ["Слово " * 10 + "конец."],
+            [(("Слово " * 5).strip() + r"\N" + "Слово " * 5 + "конец.")],
+        ),
         (["Arrow."], ["a --> b\nc"], ["a -> b c"]),
     ],
 )
@@ -149,6 +153,33 @@ Dialogue: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,{\\p1}m 0 0 l 100 0{\\p0}
 Dialogue: 0,0:00:01.00,0:00:02.00,Sign,,0,0,0,,{\\pos(1,2)}SHOP
 Dialogue: 0,0:00:03.00,0:00:04.00,Default,Bob,0,0,0,,You\\hcame
 """
+
+
+def test_html_in_ass_is_no_part_of_a_sentence() -> None:
+    head = (
+        "[Script Info]\n\n[V4+ Styles]\n\n[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR,"
+    )
+    cues = ["I saw him <b>there</b>.", "<i>I am tired.</i>", "Go home."]
+    text = f"{head} MarginV, Effect, Text\n" + "".join(
+        f"Dialogue: 0,0:00:0{number}.00,0:00:0{number + 1}.00,Default,,0,0,0,,{cue}\n"
+        for number, cue in enumerate(cues)
+    )
+    documents, layout = read(text, "ass")
+    assert sentences(documents) == ["I saw him there.", "I am tired.", "Go home."]
+    shown = "".join(layout.restore(["Да.", "Я устал.", "Домой."]))
+    assert [line.rsplit(",,", 1)[1] for line in shown.splitlines()[-3:]] == [
+        "Да.",
+        "<i>Я устал.</i>",
+        "Домой.",
+    ]
+
+
+def test_entities_of_vtt_are_text_to_the_model_and_entities_in_the_file() -> None:
+    text = "WEBVTT\n\n00:01.000 --> 00:03.000\nTom &amp; Jerry &lt;3 you.\n"
+    documents, layout = read(text, "vtt")
+    assert sentences(documents) == ["Tom & Jerry <3 you."]
+    shown = "".join(layout.restore(["Том & Джерри <3 вас."]))
+    assert shown.endswith("\nТом &amp; Джерри &lt;3 вас.\n")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
