@@ -305,7 +305,7 @@ class Translator:
         return self.models.reader.text if self.models.reader is not None else None
 
     def _lists_of(self, units: Sequence[Unit], store: ListStore | None) -> Iterator[NBest]:
-        """Return what is chosen from, with the room of each unit; a given translation is alone in its list."""
+        """Return what is chosen from, with each unit's room; a given translation is alone in its list."""
         made = iter(self._nbest_lists([unit.core for unit in units if not unit.source.given], store))
         for unit in units:
             nbest = _given_list(unit.source) if unit.source.given else next(made)
