@@ -1,7 +1,7 @@
-"""A table of speeds and sizes, as ratios: all without arguments, but for padding and invariance.
+"""A table of speeds and sizes, as ratios: all without arguments, but for padding, invariance and names.
 
 python -m bench [training] [padding DIR…] [prepare] [contrastive] [pretrained [BUNDLE]]
-                [busy] [start [--against DIR]] [scale] [invariance FILE…]
+                [busy] [start [--against DIR]] [scale] [invariance FILE…] [names [BUNDLE…]]
 
 busy: CPU time beside eight busy loops, against alone. start: one line, cold, against `import torch`; with
 --against also against the code of another checkout. scale: a library of documents with one worker and two, as
@@ -13,7 +13,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench import busy, contrastive, invariance, prepare, pretrained, scale, start, training
+from bench import busy, contrastive, invariance, names, prepare, pretrained, scale, start, training
 
 PARTS = {
     "training": training.measure,
@@ -25,9 +25,10 @@ PARTS = {
     "scale": scale.measure,
     "padding": training.measure_padding,
     "invariance": invariance.measure,
+    "names": names.measure,
 }
 # Of texts that somebody names.
-ASKED_FOR = ("padding", "invariance")
+ASKED_FOR = ("padding", "invariance", "names")
 
 
 def main(arguments: list[str]) -> None:

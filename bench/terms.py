@@ -41,7 +41,7 @@ def uncalled_for(glossary: Glossary, sources: Sequence[str], translations: Seque
         for entry in glossary.entries
         if entry not in {mention.entry for mention in glossary.mentions(source)}
         for rest in [_without_terms(glossary, source, text)]
-        if any(find_form(target, rest, exactly=entry.lists_forms) for target in entry.targets)
+        if any(find_form(target, rest, entry.is_form) for target in entry.targets)
     ]
 
 

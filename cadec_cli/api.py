@@ -20,16 +20,17 @@ from typing import Any
 
 from cadec_cli.decoding import translator as decoding
 from cadec_cli.decoding.confidence import Confidence, Judge
-from cadec_cli.decoding.glossary.outcomes import TermOutcome, term_outcomes
+from cadec_cli.decoding.glossary.outcomes import TermOutcome, name_outcomes, term_outcomes
 from cadec_cli.decoding.manner.outcomes import MannerOutcome, manner_outcomes
 from cadec_cli.decoding.preceding_context import context_of
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.errors import CadecError
 from cadec_cli.extensions import load as load_function
+from cadec_cli.jobs.found_names import NameUse, names_output
 from cadec_cli.jobs.in_step import FileTranslation
 from cadec_cli.jobs.job import InputOptions, TranslationJob
 from cadec_cli.jobs.model_request import ModelRequest
-from cadec_cli.jobs.outputs import OutputRequest
+from cadec_cli.jobs.outputs import OutputRequest, check_outputs
 from cadec_cli.method.context import Context
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.session import session as sessions
@@ -151,6 +152,11 @@ class Translation:
         """
         return () if self.edited else manner_outcomes(self._parts)
 
+    @property
+    def names(self) -> tuple[TermOutcome, ...]:
+        """What became of the names that were found in the text; empty without the option `names`."""
+        return () if self.edited else name_outcomes(self._parts)
+
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:
         """The hypotheses the translation was chosen from, best first; empty if the sentence was copied.
@@ -174,16 +180,13 @@ class Translation:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON. An unknown value is None.
 
-        `terms` are there if there is a glossary, `manner` if a formality or a cast is given.
+        `terms` are there if there is a glossary, `names` if they are looked for, `manner` if a formality or a
+        cast is given.
         """
-        terms = (
-            {"terms": [term.to_dict() for term in self.terms]} if self._translator.options.glossary else {}
-        )
-        manner = (
-            {"manner": [one.to_dict() for one in self.manner]}
-            if self._translator.options.asks_for_manner
-            else {}
-        )
+        options = self._translator.options
+        terms = {"terms": [term.to_dict() for term in self.terms]} if options.glossary else {}
+        names = {"names": [name.to_dict() for name in self.names]} if options.finds_names else {}
+        asked = {"manner": [one.to_dict() for one in self.manner]} if options.asks_for_manner else {}
         return {
             "document": self.document,
             "sentence": self.sentence,
@@ -193,7 +196,8 @@ class Translation:
             "confidence": self.confidence,
             "flags": list(self.flags),
             **terms,
-            **manner,
+            **names,
+            **asked,
             "alternatives": [alternative.to_dict() for alternative in self.alternatives],
         }
 
@@ -322,6 +326,7 @@ class Translator:
         output_encoding: str = "utf-8",
         force: bool = False,
         resume: bool = False,
+        terms: str | PathLike[str] | None = None,
     ) -> Path:
         """Translate a file in its format, and return the path of the translation.
 
@@ -332,9 +337,16 @@ class Translator:
 
         `format` overrides the ending of the input; with `lines`, every line of it is one sentence. Tables
         need `columns`, by name or number; with `retranslate`, what a catalogue has a translation of is
-        translated again.
+        translated again. `terms` is a file for the names that were found, which can be used as a glossary; it
+        needs the option `names`.
         """
         given = Path(path)
+        table = None
+        if terms is not None:
+            if not self.options.finds_names:
+                raise CadecError("no names are looked for", 'load(options={"names": True}) does')
+            check_outputs([Path(terms)], inputs=[given], force=force or resume)
+            table = names_output(Path(terms), [given.name])
         escaped = str(given.parent if output is None else output).replace("{", "{{").replace("}", "}}")
         if output is None:
             escaped = str(Path(escaped) / "{stem}.{to}{ext}")
@@ -343,6 +355,7 @@ class Translator:
             [given],
             InputOptions(encoding, lines, format, columns=tuple(columns), retranslate=retranslate),
             OutputRequest(escaped, output_encoding, force=force, resume=resume),
+            side_output=table,
             before=before,
         )
         assert isinstance(work, FileTranslation) and work.plan is not None, "it goes to a file"
@@ -407,6 +420,14 @@ class Session:
     def text(self) -> str:
         """The translation of the current document, one sentence per line."""
         return "\n".join(entry.text for entry in self._session.current)
+
+    @property
+    def names(self) -> list[NameUse]:
+        """The names that came up, what they are called, how often, and which sentences differ.
+
+        It is empty without the option `names`. Picked and edited translations decide what a name is called.
+        """
+        return self._session.name_uses()
 
     def alternatives(self, sentence: int = -1) -> tuple[Alternative, ...]:
         """Return the hypotheses that a translation was chosen from, best first; see `pick`."""

@@ -80,6 +80,15 @@ def translate(
         ),
     ] = None,
     report: Report = None,
+    terms: Annotated[
+        Path | None,
+        typer.Option(
+            "--terms",
+            help="Also write the names that were found, with their renderings, as a table that "
+            "--glossary reads. Implies --names.",
+            metavar="FILE.tsv",
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted translation to --output.")
     ] = False,
@@ -224,7 +233,8 @@ def translate(
     run_job.check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter("a report is an .html file", param_hint="--report")
-    of_output = force and (output is not None or report is None)  # else --force is for the report alone
+    # else --force is for the files beside the output alone
+    of_output = force and (output is not None or (report is None and terms is None))
     outputs = run_job.output_request(
         output, output_encoding, json_lines=json_lines, force=of_output, resume=resume
     )
@@ -232,8 +242,10 @@ def translate(
     pool = worker_pool(workers, engine, address, threads=models.threads, device=models.device)
     by_document = pool is not None or shard is not None
     if by_document:
-        run_job.check_by_document(paths, output, shard, report, terminal)
-    check_outputs([report], inputs=[*paths, after], force=force)
+        run_job.check_by_document(paths, output, shard, report, terms, terminal)
+    check_outputs([report, terms], inputs=[*paths, after], force=force)
+    if terms is not None and not flags.setdefault("names", True):
+        raise UsageError("--terms needs --names")
     if bilingual:
         run_job.check_bilingual([input_format or format_of(path) for path in paths], json_lines=json_lines)
     cues = CueChecks()
@@ -257,13 +269,18 @@ def translate(
     job = run_job.open_job(
         models, flags, after=after, below=FLAG_BELOW if flag_below is None else flag_below, most=max_input
     )
+    if terms is not None and not job.options.finds_names:
+        raise UsageError(
+            f"--terms writes names, and --search {job.options.search} finds none",
+            "rerank, lattice and sentence do",
+        )
     if fit and not job.options.fits:
         raise UsageError(
             f"--search {job.options.search} chooses the likeliest translation, however long",
             "--fit needs --search rerank or lattice; with --objective sentence they read no context",
         )
     unmet = UnmetDemands() if job.options.asks_for_manner else None
-    side_output = run_job.requested_report(report, job, paths, cues)
+    side_output = run_job.requested_outputs(report, terms, job, paths, cues)
     if by_document:
         threads = threads_each(models.threads) if pool else models.threads
         bulk = job.by_document(paths, reading, outputs, shard=shard, threads=threads, side_output=side_output)

@@ -172,7 +172,10 @@ def _pair(data: Sequence[Any], lists: Sequence[NBest]) -> Pair:
 
 
 def _nbest_json(nbest: NBest) -> dict[str, Any]:
-    hypotheses = [{"text": one.text, "log_prob": one.log_prob, "ids": one.ids} for one in nbest.hypotheses]
+    hypotheses = [
+        {"text": one.text, "log_prob": one.log_prob, "ids": one.ids, **({"made": True} if one.made else {})}
+        for one in nbest.hypotheses
+    ]
     around = {side: text for side in ("before", "after") if (text := getattr(nbest, side))}
     room = {"room": nbest.room} if nbest.room is not None else {}
     manner = {"manner": dataclasses.asdict(nbest.manner)} if nbest.manner is not None else {}
@@ -184,7 +187,10 @@ def _nbest(data: dict[str, Any]) -> NBest:
     hypotheses: Sequence[dict[str, Any]] = data["hypotheses"]
     return NBest(
         data["source"],
-        tuple(Hypothesis(h["text"], h["log_prob"], tuple(h["ids"])) for h in hypotheses),
+        tuple(
+            Hypothesis(h["text"], h["log_prob"], tuple(h["ids"]), made=h.get("made") is True)
+            for h in hypotheses
+        ),
         data["vocabulary"],
         data.get("before", ""),
         data.get("after", ""),

@@ -17,6 +17,8 @@ from typing import Any, Protocol
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.explain import ExplainedText, ExplainedTranslation, Explanation, explain
 from cadec_cli.decoding.glossary.candidates import TermCandidates
+from cadec_cli.decoding.glossary.document_names import DocumentNames, Surveys, name_given, name_unit
+from cadec_cli.decoding.glossary.name_candidates import NameCandidates
 from cadec_cli.decoding.manner.candidates import MannerCandidates
 from cadec_cli.decoding.protection.defects import (
     defects,
@@ -25,6 +27,7 @@ from cadec_cli.decoding.protection.defects import (
     least_defective,
     with_counted_terms,
     with_defects,
+    with_names,
     with_terms,
 )
 from cadec_cli.decoding.protection.model import protect
@@ -45,6 +48,7 @@ from cadec_cli.text.cast import Conversation, read_cast
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.glossary.entries import Glossary
 from cadec_cli.text.manner import FORMS, Manner
+from cadec_cli.text.name_memory import NameMemory, NameSample
 from cadec_cli.text.protected.core import Core, core_between
 from cadec_cli.text.punctuation import restore_marks
 from cadec_cli.text.sentences import base_language
@@ -111,6 +115,7 @@ class Translator:
         self.search = build(models, self.options, terms)
         self._from_lists = search_kind(self.options.search).needs == LISTS
         self._listing = listing
+        self._surveys = Surveys()
         self._protected = protect(models.translation, language) if self.options.protect else None
         self._splitter = Splitter(
             self._fits,
@@ -143,6 +148,8 @@ class Translator:
         start: State | None = None,
         checkpoint: Callable[[State], None] | None = None,
         store: ListStore | None = None,
+        names: Sequence[NameSample] | None = None,
+        growing: Sequence[NameMemory] | None = None,
     ) -> Iterator[Translation]:
         """Translate several documents in step; each one's sentences come in order.
 
@@ -152,6 +159,10 @@ class Translator:
         `checkpoint` is called between waves with the state of the translation; passed as `start`, together
         with the same documents, that state resumes the translation exactly. `store` keeps the n-best lists of
         the sentences after that state.
+
+        `names` has a sample of the text that each document is from, if it is not its own: one object for all
+        documents of a text. `growing` has what is known of the names of documents of which these are only the
+        next sentences; it grows by them.
 
         A string in the place of a document, or of all of them, is a TypeError: it would be translated letter
         by letter.
@@ -168,15 +179,60 @@ class Translator:
             for number, (document, sources) in enumerate(zip(whole, earlier, strict=True))
         ]
         state = start or State(0, {})
+        found = self._names(whole, store, names, growing) if self.options.finds_names else None
+
+        def finish(unit: Unit, part: TranslatedPart) -> TranslatedPart:
+            unit = found.named(unit) if found is not None and not unit.source.given else unit
+            return self._finish(unit, part, state.documents[unit.document])
+
         return _in_step(
             self.search,
             units,
             state,
             State.at_start(len(whole), contexts),
             wave=_wave_size(self.models, self.options),
-            prepare=self._preparation(whole, units, before, store),
-            finish=lambda unit, part: self._finish(unit, part, state.documents[unit.document]),
+            prepare=self._preparation(whole, units, before, store, found),
+            finish=finish,
             checkpoint=checkpoint,
+        )
+
+    def new_names(self, sample: NameSample | None = None) -> NameMemory:
+        """Return an empty memory for the names of a text; without a sample, of one that grows."""
+        names = None if sample is None else sample.names
+        return NameMemory(self.language, self.models.target_language, names)
+
+    def _names(
+        self,
+        documents: Sequence[Document],
+        store: ListStore | None,
+        samples: Sequence[NameSample] | None,
+        growing: Sequence[NameMemory] | None,
+    ) -> DocumentNames:
+        def cores(sample: NameSample) -> list[Core]:
+            units = self._splitter.units(0, Document.of(sample.sentences, speakers=sample.speakers))
+            return [unit.core for unit in units]
+
+        if samples is None and growing is None:
+            samples = [NameSample.of_documents([document], self.language) for document in documents]
+        return DocumentNames(
+            lambda cores: self._nbest_lists(cores, store),
+            lambda core, nbest: _counted(core, nbest, self.options),
+            self._name_candidates,
+            cores,
+            self.new_names,
+            samples or (),
+            growing,
+            self._surveys,
+        )
+
+    @property
+    def _name_candidates(self) -> NameCandidates:
+        reader = self.models.reader
+        return NameCandidates(
+            self.models.translation,
+            self.options.names_weight,
+            self.models.target_language,
+            reader.text if reader is not None else None,
         )
 
     def lists(self, sentences: Sequence[str]) -> list[list[Listed]]:
@@ -194,10 +250,24 @@ class Translator:
             found[unit.number].append(Listed(nbest, texts or (unit.text,)))
         return found
 
-    def rechoose(self, parts: Sequence[TranslatedPart], context: Context) -> list[TranslatedPart]:
-        """Choose again for the parts of one sentence, from the lists that they were chosen from."""
+    def rechoose(
+        self, parts: Sequence[TranslatedPart], context: Context, names: NameMemory | None = None
+    ) -> list[TranslatedPart]:
+        """Choose again for the parts of one sentence, from the lists that they were chosen from.
+
+        With `names`, candidates are made for names that the lists lack.
+        """
         units = [self._unit_of(part) for part in parts]
+        units = [replace(unit, core=replace(unit.core, names=())) for unit in units]
         lists = [self._shorten(unit, part.nbest) for unit, part in zip(units, parts, strict=True)]
+        if names is not None and self.options.finds_names:
+            units = [name_unit(unit, names) for unit in units]
+            cores = [unit.core for unit in units]
+            lists = self._name_candidates.complete(cores, lists, [names.found] * len(lists))
+            lists = [
+                with_names(unit.core, _counted(unit.core, nbest, self.options))
+                for unit, nbest in zip(units, lists, strict=True)
+            ]
         state = State(0, {})
         coming = iter(lists)
         found = _in_step(
@@ -304,9 +374,11 @@ class Translator:
         """The vocabulary that candidates may need ids of, beside the translation model's."""
         return self.models.reader.text if self.models.reader is not None else None
 
-    def _lists_of(self, units: Sequence[Unit], store: ListStore | None) -> Iterator[NBest]:
-        """Return what is chosen from, with each unit's room; a given translation is alone in its list."""
-        made = iter(self._nbest_lists([unit.core for unit in units if not unit.source.given], store))
+    def _lists_of(
+        self, units: Sequence[Unit], make: Callable[[Sequence[Unit]], list[NBest]]
+    ) -> Iterator[NBest]:
+        """Return what is chosen from, with the room of each unit; a translation that is given is alone."""
+        made = iter(make([unit for unit in units if not unit.source.given]))
         for unit in units:
             nbest = _given_list(unit.source) if unit.source.given else next(made)
             yield nbest if unit.room is None else replace(nbest, room=unit.room)
@@ -410,10 +482,17 @@ class Translator:
         units: Sequence[Sequence[Unit]],
         before: Sequence[Sequence[str]] | None,
         store: ListStore | None,
+        names: DocumentNames | None,
     ) -> Preparation:
         """Return the function that makes the search's input: n-best lists, passages or texts."""
+        if names is not None:
+            return lambda batch: map_batch(batch, lambda here: self._lists_of(here, names.lists))
         if self._from_lists:
-            return lambda batch: map_batch(batch, lambda here: self._lists_of(here, store))
+
+            def make(here: Sequence[Unit]) -> list[NBest]:
+                return self._nbest_lists([unit.core for unit in here], store)
+
+            return lambda batch: map_batch(batch, lambda here: self._lists_of(here, make))
         search = self.search
         if not isinstance(search, PassageSearch):
             return lambda batch: map_batch(batch, lambda here: [unit.core.text for unit in here])
@@ -464,6 +543,11 @@ def choose(
         ]
         for document, of_document in enumerate(lists)
     ]
+    if options.finds_names:
+        units = [
+            name_given(of_document, of_lists, NameMemory(language, models.target_language))
+            for of_document, of_lists in zip(units, lists, strict=True)
+        ]
     return _in_step(
         build(models, options, with_counted_terms(extra_terms, options, manner=begin is not None)),
         units,
@@ -473,7 +557,8 @@ def choose(
         prepare=lambda batch: map_batch(
             batch,
             lambda here: [
-                _list_to_choose_from(unit, lists[unit.document][unit.piece], options) for unit in here
+                with_names(unit.core, _list_to_choose_from(unit, lists[unit.document][unit.piece], options))
+                for unit in here
             ],
         ),
         finish=lambda unit, part: _finish(

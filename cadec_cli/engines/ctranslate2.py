@@ -277,7 +277,8 @@ class CTranslate2Model:
     ) -> list[list[tuple[int, float]]]:
         """The log p of every token of given translations, after the number of the word it belongs to."""
         begin = self._framing.target_begin
-        ids = [self._target.encode(target) for target in targets]
+        encoded = {target: self._target.encode(target) for target in dict.fromkeys(targets)}
+        ids = [encoded[target] for target in targets]
         results = self._translator.score_batch(
             [self._framing.frame(source) for source in self._pieces(sentences)],
             [[*begin, *(self._target_pieces[index] for index in own)] for own in ids],
@@ -286,13 +287,15 @@ class CTranslate2Model:
             max_batch_size=BATCH_TOKENS,
         )
         # Detokenisation may join any tokens: only the text up to a token tells which word the token is in.
-        words = [
-            [max(0, len(self._target.decode(own[: place + 1]).split()) - 1) for place in range(len(own))]
-            for own in ids
-        ]
+        words = {
+            target: [
+                max(0, len(self._target.decode(own[: place + 1]).split()) - 1) for place in range(len(own))
+            ]
+            for target, own in encoded.items()
+        }
         return [
-            list(zip(of_text, result.log_probs[len(begin) :], strict=False))
-            for of_text, result in zip(words, results, strict=True)
+            list(zip(words[target], result.log_probs[len(begin) :], strict=False))
+            for target, result in zip(targets, results, strict=True)
         ]
 
     @property

@@ -33,6 +33,7 @@ from cadec_cli.method.context import Context
 from cadec_cli.parallel import Task, WorkerLostError, WorkerPool
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import TextFile
+from cadec_cli.text.name_memory import NameSample
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class DocumentTask:
 
     document: Document
     first: bool  # of its file: the context before the file applies to it
+    names: NameSample | None = None  # of its file
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,9 @@ class DocumentWorker:
         context = self.before if task.first else Context()
         return [
             journal_record(translation, self.judge, json_lines=self.json_lines, beside=self.side_output)
-            for translation in self.translator.translate_documents([task.document], contexts=[context])
+            for translation in self.translator.translate_documents(
+                [task.document], contexts=[context], names=None if task.names is None else [task.names]
+            )
         ]
 
 
@@ -105,6 +109,7 @@ class BulkTranslation:
     side_output: Callable[[Iterable[SegmentRecord]], None] | None = None  # writes the records
     finished: FinishedFiles | None = None  # where finished files are recorded
     inputs: Sequence[Path] = ()  # recorded with them
+    names: Callable[[Sequence[Document]], NameSample | None] = lambda documents: None  # of a file
 
     def survey(self, count: Count = no_progress) -> Survey:
         """Read all files once, so that errors in any of them are reported before the work."""
@@ -200,14 +205,16 @@ class BulkTranslation:
 
     def keys_of(self, file: TextFile) -> list[str]:
         """The keys of a file's documents."""
+        sample = self.names(file.documents)
         return [
             document_key(
                 document.texts,
                 () if number else self.before,
                 speakers=document.speakers,
                 rooms=document.rooms,
-                names=document.names,
+                speaker_names=document.speaker_names,
                 given=document.given,
+                names="" if sample is None else sample.key,
             )
             for number, document in enumerate(file.documents)
         ]
@@ -248,6 +255,7 @@ class _OpenFile:
     keys: Sequence[str]
     source: str  # the checksum of what was read
     missing: set[str] = field(default_factory=set)
+    names: NameSample | None = None
 
     @property
     def documents(self) -> Iterator[tuple[str, Document]]:
@@ -257,7 +265,7 @@ class _OpenFile:
     def new_documents(self, known: Mapping[str, Any]) -> list[tuple[str, DocumentTask]]:
         """Its documents that are missing and not being translated yet, the longest first."""
         new = {
-            key: DocumentTask(document, first=number == 0)
+            key: DocumentTask(document, first=number == 0, names=self.names)
             for number, (key, document) in enumerate(self.documents)
             if key in self.missing and key not in known
         }
@@ -371,7 +379,9 @@ class _Work:
                 f"the input of {self.translation.plan.paths[number]} has changed in the meantime",
                 f"run the same command with {option('resume')} to translate it as it is now",
             )
-        return _OpenFile(number, file, keys, source, {key for key in keys if key not in self.done})
+        missing = {key for key in keys if key not in self.done}
+        names = self.translation.names(file.documents) if missing else None
+        return _OpenFile(number, file, keys, source, missing, names)
 
     def _complete(self, opened: _OpenFile) -> None:
         """Write a file whose documents are all done, and report it."""

@@ -46,13 +46,15 @@ def document_key(
     speakers: bool = False,
     given: Mapping[int, str] | None = None,
     rooms: Sequence[float | None] = (),
-    names: Sequence[str] = (),
+    names: str = "",
+    speaker_names: Sequence[str] = (),
 ) -> str:
     """A document's key: a checksum of everything that its translation depends on.
 
     That is its sentences, the target sentences before it, the translations that are given, whether it has
-    names of speakers, as subtitles do, which are not translated, the room that the translations have, if it
-    matters, and the names that are beside the text.
+    names of speakers, as subtitles do, which are not translated, and the room that the translations have, if
+    it matters. `names` is the checksum of the names that recur in its file, if there are any; `speaker_names`
+    are those that are beside its sentences.
     """
     parts: list[Any] = [list(texts), list(before), speakers]
     if given:
@@ -60,7 +62,9 @@ def document_key(
     if rooms:
         parts.append(list(rooms))
     if names:
-        parts.append(list(names))
+        parts.append({"names": names})
+    if speaker_names:
+        parts.append({"speakers": list(speaker_names)})
     content = json.dumps(parts, ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 

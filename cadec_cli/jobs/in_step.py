@@ -16,7 +16,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ from cadec_cli.text.cast import last_turns
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats import StreamedText, TextFile
 from cadec_cli.text.formats.layout import RatedText
+from cadec_cli.text.name_memory import NameMemory, NameSample
 
 # (translations, how many there will be, if that is known) → the same translations, with progress shown
 Track = Callable[[Iterable[Translation], int | None], Iterable[Translation]]
@@ -77,15 +78,53 @@ class SideOutput:
 
     `segment(explained, judge)` turns an explained translation into plain data for the journal. It must be a
     top-level function, because it is sent to workers. `write` gets the records of all sentences, in order.
+    `name` is what the journal calls it. Without `explains`, nothing is explained.
     """
 
     path: Path
     segment: Segment
     write: Callable[[Iterable[SegmentRecord]], None]
+    name: str = "a report"
+    explains: bool = True
+    others: tuple[Path, ...] = ()  # that are written with it
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All files that are written."""
+        return self.path, *self.others
 
 
-def segment_maker(segment: Segment, translator: Translator, judge: Judge) -> Callable[[Translation], Any]:
-    """Return the function that makes a segment from a translation; the translator explains it first."""
+def both(one: SideOutput | None, other: SideOutput | None) -> SideOutput | None:
+    """Return two side outputs as one."""
+    if one is None or other is None:
+        return one or other
+    first, second = one, other
+
+    def write(records: Iterable[SegmentRecord]) -> None:
+        every = list(records)
+        first.write(replace(record, made=record.made[0]) for record in every)
+        second.write(replace(record, made=record.made[1]) for record in every)
+
+    return SideOutput(
+        first.path,
+        partial(_both_segments, first.segment, second.segment),
+        write,
+        f"{first.name} and {second.name}",
+        first.explains or second.explains,
+        (*first.others, *second.paths),
+    )
+
+
+def _both_segments(one: Segment, other: Segment, explained: ExplainedTranslation, judge: Judge) -> Any:
+    return [one(explained, judge), other(explained, judge)]
+
+
+def segment_maker(
+    segment: Segment, translator: Translator, judge: Judge, *, explains: bool = True
+) -> Callable[[Translation], Any]:
+    """Return the function that makes a segment from a translation; the translator may explain it first."""
+    if not explains:
+        return lambda translation: segment(ExplainedTranslation(translation, None, ()), judge)
     return lambda translation: segment(translator.explain_translation(translation), judge)
 
 
@@ -140,6 +179,13 @@ class FileTranslation:
         tracked = track(self._from(None), self.sentences)
         in_order = document_by_document(tracked, list(map(len, self.documents)))
         return attach(self.side_output, in_order, self.translator, self.judge, self._places.__getitem__)
+
+    @cached_property
+    def _names(self) -> list[NameSample]:
+        """The names that recur in the file of each document."""
+        language = self.translator.language
+        of_files = [NameSample.of_documents(file.documents, language) for file in self.files]
+        return [sample for file, sample in zip(self.files, of_files, strict=True) for _ in file.documents]
 
     @cached_property
     def _places(self) -> list[tuple[int, int]]:
@@ -241,7 +287,12 @@ class FileTranslation:
         translations = self._missing(journal)
         beside = None
         if self.side_output is not None:
-            beside = segment_maker(self.side_output.segment, self.translator, self.judge)
+            beside = segment_maker(
+                self.side_output.segment,
+                self.translator,
+                self.judge,
+                explains=self.side_output.explains,
+            )
         for translation in track(translations, self.sentences - len(journal.outputs)):
             done = journal_record(translation, self.judge, json_lines=json_lines, beside=beside)
             journal.add(translation.document, translation.sentence, done)
@@ -272,6 +323,7 @@ class FileTranslation:
             start=start,
             checkpoint=None if journal is None else journal.checkpoint,
             store=journal,
+            names=self._names if self.translator.options.finds_names else None,
         )
 
     def _write(self, done: Mapping[tuple[int, int], Any], json_lines: bool, written: Written) -> None:
@@ -299,8 +351,8 @@ class FileTranslation:
             documents.append([one.given for one in self.documents])
         if any(one.rooms for one in self.documents):
             documents.append([one.rooms for one in self.documents])
-        if any(one.names for one in self.documents):
-            documents.append([one.names for one in self.documents])
+        if any(one.speaker_names for one in self.documents):
+            documents.append([one.speaker_names for one in self.documents])
         text = json.dumps(documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
         before = hashlib.sha256(json.dumps(self.before.sentences).encode()).hexdigest()
         return {
@@ -310,7 +362,7 @@ class FileTranslation:
                 self.origin,
                 self.translator.options,
                 json_lines=json_lines,
-                report=self.side_output is not None,
+                beside=self.side_output.name if self.side_output is not None else "",
                 below=self.below,
             ),
         }
@@ -330,7 +382,7 @@ def attach(
     if side_output is None:
         yield from translations
         return
-    make = segment_maker(side_output.segment, translator, judge)
+    make = segment_maker(side_output.segment, translator, judge, explains=side_output.explains)
     records = []
     for one in translations:
         records.append(SegmentRecord(*place(one.document), one.sentence, one.place, make(one)))
@@ -343,14 +395,14 @@ def translation_settings(
     options: TranslationOptions,
     *,
     json_lines: bool,
-    report: bool,
+    beside: str,
     below: float,
 ) -> dict[str, Any]:
-    """Everything that the result depends on except the input."""
+    """Everything that the result depends on except the input; `beside` is the name of the side output."""
     return {
         **dict(origin),
         "options": options_as_data(options),
-        "output format": ("json" if json_lines else "text") + (" with a report" if report else ""),
+        "output format": ("json" if json_lines else "text") + (f" with {beside}" if beside else ""),
         "limit for flags": below,
     }
 
@@ -438,6 +490,7 @@ class _OpenDocument:
 
     number: int
     state: DocumentState
+    names: NameMemory
     done: int = 0
     before: tuple[str, ...] = ()  # sentences of the last speakers, who may be addressed
     came: list[Sentence] = field(default_factory=list)
@@ -491,7 +544,8 @@ class StreamTranslation:
                 if line.sentences:
                     if current is None:
                         context = Context() if begun else self.before
-                        current = _OpenDocument(begun, DocumentState([PartialPath(context=context)]))
+                        state = DocumentState([PartialPath(context=context)])
+                        current = _OpenDocument(begun, state, self.translator.new_names())
                         begun += 1
                     if current not in here[-1:]:
                         here.append(current)
@@ -508,6 +562,7 @@ class StreamTranslation:
             [document.came for document in documents],
             before=[document.before for document in documents] if self.translator.options.cast else None,
             start=state,
+            growing=[document.names for document in documents],
         )
         for translation in document_by_document(made, [len(document.came) for document in documents]):
             document = documents[translation.document]

@@ -55,6 +55,7 @@ from cadec_cli.method.searches import search_kind
 from cadec_cli.method.terms import term_origin
 from cadec_cli.parallel import JobShard, Task
 from cadec_cli.text.cast import cast_origin
+from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import (
     CHARACTERS,
     StreamedText,
@@ -66,6 +67,7 @@ from cadec_cli.text.formats import (
 )
 from cadec_cli.text.formats.layout import SubtitleStyle
 from cadec_cli.text.glossary.reader import glossary_origin
+from cadec_cli.text.name_memory import NameSample
 from cadec_cli.text.translation_memory import memory_files, memory_origin, preceding_text
 
 
@@ -249,6 +251,12 @@ class TranslationJob:
         if not self.bundle.has_translation and not self.drafts:
             raise CadecError(f"{self.bundle.directory} has no S-NMT and can't translate")
 
+    def sample_names(self, documents: Sequence[Document]) -> NameSample | None:
+        """Return the names that recur in the documents of a file; None if nobody asked for them."""
+        if not self.options.finds_names:
+            return None
+        return NameSample.of_documents(documents, self.languages.source_code)
+
     # Inputs
 
     def read(self, path: Path, inputs: InputOptions, note: Callable[[str], None] | None = None) -> TextFile:
@@ -377,7 +385,7 @@ class TranslationJob:
             self.origin,
             self.options,
             json_lines=outputs.json_lines,
-            report=side_output is not None,
+            beside=side_output.name if side_output is not None else "",
             below=self.below,
         )
         instructions = WorkerInstructions(
@@ -387,6 +395,7 @@ class TranslationJob:
             self.below,
             outputs.json_lines,
             side_output.segment if side_output is not None else None,
+            explains=side_output is None or side_output.explains,
         )
         finished = None
         if outputs.resume and side_output is None:  # a side output covers all files, finished or not
@@ -406,6 +415,7 @@ class TranslationJob:
             side_output.write if side_output is not None else None,
             finished,
             own,
+            self.sample_names,
         )
         if not outputs.force:
             left = work.unfinished_files()
@@ -460,8 +470,8 @@ class TranslationJob:
 
 
 def _check_side_output(plan: OutputPlan | None, side_output: SideOutput | None) -> None:
-    if plan is not None and side_output is not None and plan.has(side_output.path):
-        raise UsageError("the translation and its report can't be one file")
+    if plan is not None and side_output is not None and any(map(plan.has, side_output.paths)):
+        raise UsageError(f"the translation and its {side_output.name.removeprefix('a ')} can't be one file")
 
 
 def _check_style(files: Iterable[TextFile], inputs: InputOptions) -> None:
@@ -491,6 +501,7 @@ class WorkerInstructions:
     below: float
     json_lines: bool = False
     segment: Segment | None = None  # of a side output
+    explains: bool = True
 
 
 def start_worker(instructions: WorkerInstructions) -> DocumentWorker:
@@ -504,5 +515,7 @@ def start_worker(instructions: WorkerInstructions) -> DocumentWorker:
         job.judge,
         instructions.json_lines,
         job.before,
-        segment_maker(segment, job.translator, job.judge) if segment is not None else None,
+        segment_maker(segment, job.translator, job.judge, explains=instructions.explains)
+        if segment is not None
+        else None,
     )

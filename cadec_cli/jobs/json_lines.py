@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.decoding.confidence import Confidence, Judge
-from cadec_cli.decoding.glossary.outcomes import term_outcomes
+from cadec_cli.decoding.glossary.outcomes import name_outcomes, term_outcomes
 from cadec_cli.decoding.manner.outcomes import manner_outcomes
 from cadec_cli.decoding.translation import TranslatedPart, Translation
 from cadec_cli.errors import CadecError
@@ -99,9 +99,9 @@ def json_line(record: dict[str, Any]) -> bytes:
 
 
 def _terms(part: TranslatedPart) -> dict[str, Any]:
-    """What became of the terms of a glossary; {} if the source has none."""
-    outcomes = [one.to_dict() for one in term_outcomes([part])]
-    return {"terms": outcomes} if outcomes else {}
+    """What became of the terms of a glossary and of names that were found; {} if the source has none."""
+    of_all = {"terms": term_outcomes([part]), "names": name_outcomes([part])}
+    return {key: [one.to_dict() for one in outcomes] for key, outcomes in of_all.items() if outcomes}
 
 
 def _manner(part: TranslatedPart) -> dict[str, Any]:

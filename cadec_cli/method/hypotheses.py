@@ -21,8 +21,9 @@ Ids = tuple[int, ...]
 class Hypothesis:
     """One candidate translation; `log_prob` is log p(ỹ | x), summed, the end of the sentence included.
 
-    `defects` is how many defects were found in the text, `respected` how many terms of a glossary; None if it
-    was not checked.
+    `defects` is how many defects were found in the text, `respected` how many terms of a glossary, `named`
+    how many names of the document; None if it was not checked. `made` says that it was made for a term or a
+    name, not by the beam.
     """
 
     text: str
@@ -30,6 +31,8 @@ class Hypothesis:
     ids: Ids = ()  # in the vocabulary that the list names, without the boundary
     defects: int | None = field(default=None, compare=False, repr=False)
     respected: int | None = field(default=None, compare=False, repr=False)
+    named: int | None = field(default=None, repr=False)  # depends on the document: equal lists may differ
+    made: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

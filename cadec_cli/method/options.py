@@ -18,15 +18,15 @@ from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import (
     FIT,
     GLOSSARY,
-    GLOSSARY_WEIGHT,
     MANNER,
-    MANNER_WEIGHT,
+    NAMES,
     NMT,
     OBJECTIVES,
     OPTIONAL,
     PAIRS,
     READINGS,
     TARGET,
+    TERM_WEIGHTS,
     Objective,
     objective,
     weight_misfits,
@@ -66,6 +66,7 @@ _MORE_BOUNDS: Mapping[str, Bound] = {
     "formality": OneOf(FORMALITIES),
     "paths": Whole(1, MAX_HYPOTHESES),
     "rolling": Truth(),
+    "names": Truth(),
     "protect": Truth(),
     "alpha": Number(0, 1e6),
 }
@@ -144,8 +145,8 @@ class DecodingDefaults:
         wrong = misfits(self, _BOUNDS) + weight_misfits(self.weight)
         if wrong:
             raise CadecError("invalid decoding options: " + "; ".join(wrong))
-        # raises for weights that it does not have; those of a glossary and a manner can be given to all
-        objective(self.objective, _of_formula(self.weight), self.reads)
+        # raises for weights that it does not have; a glossary's, names' and a manner's can be given to all
+        objective(self.objective, _of_objective(self.weight), self.reads)
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,12 @@ class TranslationOptions(DecodingDefaults):
         list[str],
         stored=False,
         metavar="FILE",
+    )
+    names: bool = option_field(
+        False,
+        "find names that recur in a document, and keep to the rendering that most of it supports (rerank, "
+        "lattice and sentence)",
+        stored=False,
     )
     memory: Sequence[str] = option_field(
         None,
@@ -317,17 +324,27 @@ class TranslationOptions(DecodingDefaults):
         """The objective with its weights; for a search that reads no context, the S-NMT's own score."""
         if not search_kind(self.search).reads_context:
             return objective("sentence")
-        return objective(self.objective, _of_formula(self.weight), self.reads)
+        return objective(self.objective, _of_objective(self.weight), self.reads)
 
     @property
     def glossary_weight(self) -> float:
         """The reward for a term of the glossary that a hypothesis respects."""
-        return self.weight.get(GLOSSARY, GLOSSARY_WEIGHT)
+        return self.weight.get(GLOSSARY, TERM_WEIGHTS[GLOSSARY])
+
+    @property
+    def names_weight(self) -> float:
+        """The reward for a name that a hypothesis renders as the rest of the document does."""
+        return self.weight.get(NAMES, TERM_WEIGHTS[NAMES])
+
+    @property
+    def finds_names(self) -> bool:
+        """Tell whether names are found, and sentences held to their renderings: this needs lists."""
+        return self.names and search_kind(self.search).needs == LISTS
 
     @property
     def manner_weight(self) -> float:
         """The weight of the form of address, and of the speaker's gender, that is asked for."""
-        return self.weight.get(MANNER, MANNER_WEIGHT)
+        return self.weight.get(MANNER, TERM_WEIGHTS[MANNER])
 
     @property
     def asks_for_manner(self) -> bool:
@@ -407,10 +424,13 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
 def options_as_data(options: DecodingDefaults) -> dict[str, Any]:
     """Options as plain data. What earlier versions did not know is left out while it is as it always was.
 
-    That is what the D-LM reads, if it is the target, and an absent glossary, memory, cast or text about the
-    text.
+    That is what the D-LM reads, if it is the target, names that are not looked for, and an absent glossary,
+    memory, cast or text about the text.
     """
-    usual = {"reads": TARGET, "retrieve": 0, "glossary": (), "memory": (), "cast": "", "about": ""}
+    usual = {
+        **{"reads": TARGET, "retrieve": 0, "glossary": (), "memory": (), "names": False},
+        **{"cast": "", "about": ""},
+    }
     data = dataclasses.asdict(options)
     return {name: value for name, value in data.items() if name not in usual or value != usual[name]}
 
@@ -449,9 +469,9 @@ def memory_sources(given: Any) -> tuple[str, ...]:
     return (memory_lines(given),)
 
 
-def _of_formula(weights: Mapping[str, float]) -> dict[str, float]:
-    """The weights of an objective, without those that all of them have if they are asked for."""
-    return {name: weight for name, weight in weights.items() if name not in (GLOSSARY, MANNER)}
+def _of_objective(weights: Mapping[str, float]) -> dict[str, float]:
+    """Weights without those that a glossary and names have with any objective."""
+    return {name: weight for name, weight in weights.items() if name not in TERM_WEIGHTS}
 
 
 def named_weights(given: Any) -> dict[str, float]:

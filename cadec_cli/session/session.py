@@ -13,6 +13,7 @@ from typing import Any
 
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explain import ExplainedText, Explanation, explain
+from cadec_cli.decoding.glossary.document_names import learn
 from cadec_cli.decoding.preceding_context import context_policy
 from cadec_cli.decoding.protection.defects import glossary_of
 from cadec_cli.decoding.scorer import read_context
@@ -21,6 +22,7 @@ from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.decoding.translator import Translator, unit_of
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
+from cadec_cli.jobs.found_names import NameUse, name_uses
 from cadec_cli.method.context import Context, ContextPolicy, Pair, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import PAIRS
@@ -29,6 +31,8 @@ from cadec_cli.method.retrieval import NOTHING, EarlierSentences
 from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.languages import iso_code
+from cadec_cli.text.name_memory import NameMemory
+from cadec_cli.text.protected.core import Core
 from cadec_cli.text.sentences import split_sentences
 
 
@@ -152,6 +156,7 @@ class Session:
         self._translator = self._translating(options)
         # By formality, what the text is about, and memory: what is encoded and read once.
         self._policies: dict[tuple[str, str, Sequence[str]], ContextPolicy] = {}
+        self._known: tuple[list[Entry], NameMemory] = [], self._translator.new_names()
         self.changed: int | None = None  # the sentence of the current document that a person changed last
         self.begin(documents, after)
 
@@ -232,14 +237,57 @@ class Session:
         before = self._before(None)
         sources = [part.source for entry in current for part in entry.parts]
         document = Document.of(sentences, speakers=speakers)
+        names = self.names()
+        self._known = [], self._translator.new_names()  # of no use if this is interrupted
         for translation in self._translator.translate_documents(
-            [document], contexts=[before], before=[sources]
+            [document], contexts=[before], before=[sources], growing=[names]
         ):
             entry = self._entry(
                 translation.source, translation.parts, self._before(None), self.options, speakers
             )
             current.append(entry)
             yield entry
+        if self.options.finds_names:
+            self._known = self._entries_before(None), names
+
+    def names(self, number: int | None = None) -> NameMemory:
+        """Return what the sentences up to a number tell of names, or all of them, and a person's decisions.
+
+        Names are those of all documents; the numbers are those of the current one.
+        """
+        if not self.options.finds_names:
+            return self._translator.new_names()
+        entries = self._entries_before(number)
+        known, memory = self._known
+        if len(known) > len(entries) or any(
+            one is not other for one, other in zip(known, entries, strict=False)
+        ):
+            known, memory = [], self._translator.new_names()
+        for entry in entries[len(known) :]:
+            learn_entry(memory, entry)
+        self._known = entries, memory
+        return memory
+
+    def name_uses(self) -> list[NameUse]:
+        """Return the names of all documents, what they are called, and which sentences differ.
+
+        What is known of a name now counts for the sentences before, too.
+        """
+        memory = self.names()
+        records = []
+        for document, entries in enumerate(self.documents, 1):
+            of_document = f" of document {document}" if len(self.documents) > 1 else ""
+            for number, entry in enumerate(entries, 1):
+                found = [
+                    (mention.entry.source, mention.entry.targets, mention.rendering(entry.text))
+                    for core in _cores(entry)
+                    for mention in core.with_names(memory.glossary(core.text)).names
+                ]
+                records.append((f"sentence {number}{of_document}", found))
+        return name_uses(records)
+
+    def _entries_before(self, number: int | None) -> list[Entry]:
+        return [entry for document in self.documents[:-1] for entry in document] + self.current[:number]
 
     def pick(self, rank: int, number: int | None = None) -> Entry:
         """Take the hypothesis of a rank, 1 for the best score; without a number, of the newest sentence.
@@ -281,8 +329,10 @@ class Session:
         kept = list(self.current)
         changes = []
         try:
+            names = self.names(number)
+            self._known = [], self._translator.new_names()
             for place in range(number, len(kept)):
-                self.current[place] = self._retranslate(place)
+                self.current[place] = self._retranslate(place, names)
                 if self.current[place].text != kept[place].text:
                     changes.append(Change(place + 1, kept[place], self.current[place]))
         except BaseException:
@@ -291,26 +341,34 @@ class Session:
         self.changed = None
         return changes
 
-    def _retranslate(self, place: int) -> Entry:
-        """Choose a translation again in the current context; a person's decision stays."""
+    def _retranslate(self, place: int, names: NameMemory) -> Entry:
+        """Choose a translation again in the current context; a person's decision stays.
+
+        `names` is what is known of names before this sentence; it grows by it.
+        """
         entry, options = self.current[place], self.options
         if entry.edited is not None:
+            learn_entry(names, entry)
             return self._reread(entry, place)
         before = self._before(place)
         needs = search_kind(options.search).needs
         # else the S-NMT read another text, or its lists lack candidates
         alike = _lists_like(options) == _lists_like(entry.options)
         if alike and needs == LISTS == search_kind(entry.options.search).needs:
-            parts = self._translator.rechoose(entry.parts, before)
+            learn_entry(names, entry)
+            parts = self._translator.rechoose(entry.parts, before, None if entry.picked else names)
             if entry.picked:
                 parts = [*map(self._with_choice_of, parts, entry.parts)]
             chosen = self._entry(entry.source, parts, before, options, entry.speakers)
             return dataclasses.replace(chosen, picked=entry.picked)
         if entry.picked or needs == PASSAGES:  # picked from other hypotheses, or depends on the source alone
+            learn_entry(names, entry)
             return entry
         document = Document.of([entry.source], speakers=entry.speakers)
         sources = [part.source for earlier in self.current[:place] for part in earlier.parts]
-        (again,) = self._translator.translate_documents([document], contexts=[before], before=[sources])
+        (again,) = self._translator.translate_documents(
+            [document], contexts=[before], before=[sources], growing=[names]
+        )
         return self._entry(entry.source, again.parts, before, options, entry.speakers)
 
     def _with_choice_of(self, part: TranslatedPart, other: TranslatedPart) -> TranslatedPart:
@@ -501,6 +559,31 @@ class Session:
 def _lists_like(options: TranslationOptions) -> tuple[object, ...]:
     """Return what lists depend on, beside the models: their hypotheses, and the candidates among them."""
     return options.protect, options.glossary, options.formality, options.cast
+
+
+def learn_entry(memory: NameMemory, entry: Entry) -> None:
+    """Let a memory of names learn from a sentence; what a person has decided is certain."""
+    cores = _cores(entry)
+    if entry.edited is not None:
+        for core in cores:
+            memory.read(core.text)
+        memory.learn(" ".join(core.text for core in cores), [(entry.text, 1.0)], sure=True)
+        return
+    for part in entry.parts:
+        assert part.unit is not None, "the parts of a session's sentences have units"
+        core = part.unit.core
+        chosen = part.chosen_hypothesis
+        if entry.picked and chosen is not None:
+            memory.read(core.text)
+            memory.learn(core.text, [(chosen.text, 1.0)], sure=True)
+        else:
+            learn(memory, core, part.nbest)
+
+
+def _cores(entry: Entry) -> list[Core]:
+    """Return what was translated of a sentence; all of it if only the text is known."""
+    cores = [part.unit.core for part in entry.parts if part.unit is not None] or [Core.whole(entry.source)]
+    return [core for core in cores if not core.capitals]
 
 
 def context_after(

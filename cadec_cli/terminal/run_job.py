@@ -92,6 +92,7 @@ def check_by_document(
     output: str | None,
     shard: JobShard | None,
     report: Path | None,
+    terms: Path | None,
     shown: Sequence[str],
 ) -> None:
     """Refuse flags and inputs that don't work document by document."""
@@ -104,6 +105,8 @@ def check_by_document(
         raise typer.BadParameter(f"{asked} needs files: they are read twice, and a pipe can't be")
     if shard is not None and report is not None:
         raise typer.BadParameter("--report is one page for all files, and --shard translates a part of them")
+    if shard is not None and terms is not None:
+        raise typer.BadParameter("--terms is one table for all files, and --shard translates a part of them")
 
 
 def check_bilingual(formats: Iterable[str], *, json_lines: bool) -> None:
@@ -141,16 +144,23 @@ def output_request(
     return wanted
 
 
-def requested_report(
-    path: Path | None, job: TranslationJob, inputs: Sequence[Path], cues: CueChecks | None = None
+def requested_outputs(
+    report: Path | None,
+    terms: Path | None,
+    job: TranslationJob,
+    inputs: Sequence[Path],
+    cues: CueChecks | None = None,
 ) -> SideOutput | None:
-    """The requested report, which is made along with the translation; None if there is no request."""
+    """The requested report and table of names, made along with the translation; None without any."""
+    from cadec_cli.jobs.found_names import names_output
+    from cadec_cli.jobs.in_step import both
     from cadec_cli.reports.explained import translation_report
 
-    if path is None:
-        return None
     names = ["standard input" if path == STANDARD_STREAM else path.name for path in inputs]
-    return translation_report(path, job, names, cues)
+    return both(
+        None if report is None else translation_report(report, job, names, cues),
+        None if terms is None else names_output(terms, names),
+    )
 
 
 # Running

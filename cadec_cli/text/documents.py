@@ -55,7 +55,7 @@ class Document:
         return tuple(sentence.text for sentence in self.sentences)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def speaker_names(self) -> tuple[str, ...]:
         """Who says each sentence, as far as the file tells beside its text; empty if it tells nothing."""
         names = tuple(sentence.speaker for sentence in self.sentences)
         return names if any(names) else ()

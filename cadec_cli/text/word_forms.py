@@ -33,3 +33,59 @@ def common_beginning(one: str, other: str) -> int:
             break
         shared += 1
     return shared
+
+
+# Languages in which a name has one form; those in which it may get an s; and endings of nouns, those that
+# the forms of one word may have together.
+_ONE_FORM = frozenset(("en", "fr", "es", "it", "pt", "ca", "gl", "vi", "id", "ms", "tl", "af"))
+_GETS_S = frozenset(("de", "nl", "sv", "da", "no", "nb", "nn", "lb", "fy"))
+_DECLENSIONS = {
+    "ru": (
+        frozenset(("", *"аеуыи", "ом", "ем", "ов", "ев", "ам", "ами", "ах", "ым")),
+        frozenset((*"йяюеи", "ем", "ём", "ев", "ям", "ями", "ях")),
+        frozenset((*"ьяюеи", "ью", "ем", "ём", "ей", "ям", "ями", "ях")),
+        frozenset((*"аыиуе", "ой", "ою", "ей", "ею", "ам", "ами", "ах")),
+        frozenset((*"яиюе", "ей", "ею", "ёй", "ям", "ями", "ях")),
+    )
+}
+_VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœаеёиоуыэюяьйіїєαεηιουωάέήίόύώ")
+_MOST_ADDED = 3  # letters of an ending
+_STEM = 3  # letters, at least, that all forms have; fewer where the endings are known
+
+
+def are_name_forms(one: str, other: str, language: str) -> bool:
+    """Tell whether two spellings of a name are forms of it in a language, and not two names.
+
+    Pass words in lower case, and the code of the language. Where names are inflected and nothing more is
+    known, endings of three letters at most are added to a name, or take the place of its last vowels, two at
+    most. A fleeting vowel may be lost.
+    """
+    if one == other:
+        return True
+    stem = 2 if language in _DECLENSIONS else _STEM
+    if language in _ONE_FORM or one[:stem] != other[:stem]:
+        return False
+    short, long = sorted((one, other), key=len)
+    if language in _GETS_S:
+        return long in (f"{short}s", f"{short}es")
+    common = common_beginning(one, other)
+    if len(long) - common > _MOST_ADDED:
+        return False
+    ends = one[common:], other[common:]
+    if any(_loses_vowel(*pair) for pair in (ends, ends[::-1])):
+        return True
+    if language in _DECLENSIONS:
+        return any(
+            {one[place:], other[place:]} <= endings
+            for place in (common, common - 1)
+            if place >= stem
+            for endings in _DECLENSIONS[language]
+        )
+    return any(_VOWELS.issuperset(rest) and len(rest) <= 2 for rest in ends)
+
+
+def _loses_vowel(one: str, other: str) -> bool:
+    """Tell whether two ends of words are like those of Павел and Павла."""
+    return (
+        len(one) == 2 and one[0] in "еёоeoě" and other[:1] == one[1] and _VOWELS.issuperset(other[1:] or "-")
+    )

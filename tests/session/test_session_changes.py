@@ -10,6 +10,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.session.files import session_json, stored_session
 from cadec_cli.session.session import Direction, Session
+from cadec_cli.text.name_memory import NameMemory
 from tests.helpers.fakes import TableLM, TableNMT
 
 NMT = TableNMT(
@@ -149,10 +150,10 @@ def test_either_all_is_chosen_again_or_nothing(monkeypatch: pytest.MonkeyPatch) 
     before = list(session.current)
     asked = session._retranslate
 
-    def stopped(place: int) -> object:
+    def stopped(place: int, names: NameMemory) -> object:
         if place == 3:
             raise KeyboardInterrupt
-        return asked(place)
+        return asked(place, names)
 
     monkeypatch.setattr(session, "_retranslate", stopped)
     with pytest.raises(KeyboardInterrupt):

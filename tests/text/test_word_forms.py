@@ -2,7 +2,7 @@
 
 import pytest
 
-from cadec_cli.text.word_forms import WORD, are_forms, common_beginning
+from cadec_cli.text.word_forms import WORD, are_forms, are_name_forms, common_beginning
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,29 @@ def test_letters_keep_their_marks() -> None:
         *("cafe\u0301", "o", "clock", "snake", "case", "R2D2")
     ]
     assert common_beginning("ломать", "ломка") == 3
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "other", "same"),
+    [
+        ("ru", "аурелия", "аурелией", True),
+        ("ru", "тобиас", "тобиасом", True),
+        ("ru", "павел", "павла", True),
+        ("ru", "ян", "яна", True),
+        ("ru", "том", "тоби", False),
+        ("ru", "марь", "марью", True),
+        ("ru", "аурелия", "аурелиа", False),
+        ("ru", "тобис", "тоби", False),
+        ("ru", "харгрейв", "харгрив", False),
+        ("fr", "aurélie", "aurélia", False),
+        ("fr", "marian", "marianne", False),
+        ("de", "tobias", "tobias", True),
+        ("de", "hargreave", "hargreaves", True),
+        ("de", "marian", "mariane", False),
+        ("fi", "tobias", "tobiasta", True),
+        ("cs", "aurelie", "aurelií", True),
+        ("cs", "aurelie", "aurora", False),
+    ],
+)
+def test_forms_of_names(language: str, one: str, other: str, *, same: bool) -> None:
+    assert are_name_forms(one, other, language) == are_name_forms(other, one, language) == same

@@ -20,8 +20,9 @@ from cadec_cli.decoding.glossary.outcomes import term_outcomes
 from cadec_cli.errors import CadecError, as_flags
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.paths import expand_user, resolve_path
+from cadec_cli.jobs.found_names import table
 from cadec_cli.jobs.outputs import check_outputs
-from cadec_cli.method.objectives import GLOSSARY, MANNER
+from cadec_cli.method import objectives
 from cadec_cli.method.options import AUTO, TranslationOptions, with_flags
 from cadec_cli.session.files import read_session, write_session
 from cadec_cli.session.session import Entry, Session
@@ -114,9 +115,11 @@ def _format_value(value: Any, name: str, options: TranslationOptions) -> str:
     if name == "weight":
         used = dict(options.weighted_objective.weights)
         if options.glossary:
-            used[GLOSSARY] = options.glossary_weight
+            used[objectives.GLOSSARY] = options.glossary_weight
+        if options.finds_names:
+            used[objectives.NAMES] = options.names_weight
         if options.asks_for_manner:
-            used[MANNER] = options.manner_weight
+            used[objectives.MANNER] = options.manner_weight
         weights = ", ".join(f"{key}={number:g}" for key, number in used.items())
         return weights if value and weights else f"{weights or 'none'} (default)"
     if name == "glossary":
@@ -269,6 +272,25 @@ def glossary(repl: Repl, rest: str) -> None:
     console.note(f"{count_noun(count, 'term')} from the next sentence on; /redo 0 chooses again for all")
 
 
+def terms(repl: Repl, rest: str) -> None:
+    """Show the names that were found, or write them as a glossary."""
+    if not repl.session.options.finds_names:
+        console.note("names are not looked for; /set names on does, with a search that chooses from lists")
+        return
+    uses = repl.session.name_uses()
+    if rest:
+        name = f" {rest}".removesuffix(FORCE).strip()
+        path = _file("terms", name)
+        check_outputs([path], force=name != rest, hint=f"/terms {name}{FORCE} replaces it")
+        with atomic_file(path, private=True) as stream:
+            stream.write(table(uses).encode("utf-8", "replace"))
+        console.note(f"wrote {count_noun(len(uses), 'name')} to {path}; /glossary {name} uses it")
+    elif uses:
+        repl.output.show(views.found_names(uses))
+    else:
+        console.note("no name has come up twice")
+
+
 def why(repl: Repl, rest: str) -> None:
     """Explain the last translation."""
     _no_argument("why", rest)
@@ -411,6 +433,12 @@ COMMANDS = {
             "/glossary [FILE|TERM = TRANSLATION|off]",
             "use a glossary, or one more term; alone: what became of the last sentence's terms",
             glossary,
+            takes_file=True,
+        ),
+        Command(
+            "/terms [FILE]",
+            "names that came up twice and what they are called (/set names on); or write them as a glossary",
+            terms,
             takes_file=True,
         ),
         Command("/compare on|off", "show the sentence level beside every translation", compare),

@@ -18,6 +18,7 @@ from rich.text import Text
 from cadec_cli.decoding.confidence import Confidence, Judge
 from cadec_cli.decoding.explain import ExplainedRow, Explanation, TokenPMI
 from cadec_cli.decoding.glossary.outcomes import TermOutcome
+from cadec_cli.jobs.found_names import NameUse
 from cadec_cli.session.session import Change, Entry
 from cadec_cli.terminal.console import visible
 from cadec_cli.terminal.views.translations import colour_tokens, differences, stdout_console
@@ -194,6 +195,19 @@ def terms(outcomes: Iterable[TermOutcome]) -> Table:
     for one in outcomes:
         rendering = Text("–") if one.rendering is None else Text(visible(one.rendering), "bold")
         table.add_row(Text(visible(one.text)), rendering, Text(one.outcome, "dim"))
+    return table
+
+
+def found_names(uses: Iterable[NameUse]) -> Table:
+    """Names that were found, their renderings, how often they occur, and where they are called otherwise."""
+    table = _columns(("name", "left"), ("rendering", "left"), ("times", "right"), ("otherwise in", "left"))
+    for one in uses:
+        table.add_row(
+            Text(visible(one.name)),
+            Text(visible(", ".join(one.forms)), "bold"),
+            str(one.times),
+            Text(", ".join(one.otherwise), "dim"),
+        )
     return table
 
 

@@ -8,6 +8,7 @@ list, and the search chooses.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +74,7 @@ class TermCandidates:
             for inserted in (False, True):
                 drafts = self._with_mention(core.text, mention, bases, inserted=inserted)
                 new = {
-                    one.text: hypothesis_of(one.text, one.log_prob, nbest.vocabulary, self.model, self.text)
+                    one.text: as_hypothesis(self.model, self.text, one.text, one.log_prob, nbest.vocabulary)
                     for one in drafts
                 }
                 found = {**new, **found}
@@ -172,14 +173,29 @@ class TermCandidates:
         return [replace(one, log_prob=score) for one, score in zip(distinct, scores, strict=True)]
 
 
-def hypothesis_of(
-    text: str, log_prob: float, vocabulary: str, model: TranslationModel, reader: TokenText | None
+def as_hypothesis(
+    model: TranslationModel, text: TokenText | None, translation: str, log_prob: float, vocabulary: str
 ) -> Hypothesis:
-    """Return a candidate as a hypothesis; it has ids if the list's vocabulary is a known one."""
+    """Return a candidate as a hypothesis of a list, with ids of the list's vocabulary if one of two has it.
+
+    These are the model's and `text`.
+    """
     known = [model.target_text] if isinstance(model, Completes) else []
-    known += [reader] if reader is not None else []
-    ids = next((one.encode(text) for one in known if one.identity == vocabulary), ())
-    return Hypothesis(text, log_prob, tuple(ids))
+    known += [text] if text is not None else []
+    ids = next((one.encode(translation) for one in known if one.identity == vocabulary), ())
+    return Hypothesis(translation, log_prob, tuple(ids), made=True)
+
+
+def evidence(nbest: NBest) -> list[tuple[str, float]]:
+    """Return the better half of a list as the S-NMT made it, each hypothesis with its probability in it.
+
+    Candidates that were made for terms or names are left out; they take the places of the worse half.
+    """
+    half = (len(nbest.hypotheses) + 1) // 2
+    own = [one for one in nbest.hypotheses if not one.made][:half]
+    best = max((one.log_prob for one in own), default=0.0)
+    weights = [math.exp(one.log_prob - best) for one in own]
+    return [(one.text, weight / sum(weights)) for one, weight in zip(own, weights, strict=True)]
 
 
 def respected(mentions: Sequence[Mention], text: str) -> tuple[Mention, ...]:

@@ -1,11 +1,11 @@
-"""What became of the terms of a glossary in a translation: kept, changed, not kept or impossible.
+"""What became of terms and names in a translation: kept, changed, not kept or impossible.
 
 All of it follows from the hypotheses and the choice among them, so that every command says the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,14 +47,26 @@ def term_outcomes(parts: Iterable[TranslatedPart]) -> tuple[TermOutcome, ...]:
 
     Nothing is known of parts that were read from a file.
     """
-    return tuple(outcome for part in parts for outcome in _of_part(part))
+    return tuple(
+        outcome
+        for part in parts
+        if part.unit is not None
+        for outcome in _of_part(part, part.unit.core.mentions)
+    )
 
 
-def _of_part(part: TranslatedPart) -> Iterator[TermOutcome]:
+def name_outcomes(parts: Iterable[TranslatedPart]) -> tuple[TermOutcome, ...]:
+    """Return what became of the names whose renderings were found in the text, likewise."""
+    return tuple(
+        outcome for part in parts if part.unit is not None for outcome in _of_part(part, part.unit.core.names)
+    )
+
+
+def _of_part(part: TranslatedPart, mentions: Sequence[Mention]) -> Iterator[TermOutcome]:
     chosen = part.chosen_hypothesis
-    if part.unit is None or chosen is None:
+    if chosen is None:
         return
-    for mention in part.unit.core.mentions:
+    for mention in mentions:
         rendering = mention.rendering(chosen.text)
         entry = mention.entry
         yield TermOutcome(

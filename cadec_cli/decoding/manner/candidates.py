@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cadec_cli.decoding.glossary.candidates import hypothesis_of, respected
+from cadec_cli.decoding.glossary.candidates import as_hypothesis, respected
 from cadec_cli.engines.manner_term import manner_values
 from cadec_cli.engines.protocols import Avoids, TranslationModel
 from cadec_cli.method.hypotheses import Hypothesis, NBest
@@ -196,7 +196,7 @@ class MannerCandidates:
         else:
             chosen = [first.text, *kept[: size - 1 - len(made)], *made]
         hypotheses = [
-            listed.get(text) or hypothesis_of(text, scores[text], nbest.vocabulary, self.model, self.text)
+            listed.get(text) or as_hypothesis(self.model, self.text, text, scores[text], nbest.vocabulary)
             for text in chosen
         ]
         ordered = [*hypotheses[:1], *sorted(hypotheses[1:], key=lambda one: -one.log_prob)]

@@ -20,7 +20,7 @@ from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.engines.manner_term import MannerTerm
 from cadec_cli.engines.protocols import AnyTerm
 from cadec_cli.method.hypotheses import NBest
-from cadec_cli.method.objectives import DEFECTS, GLOSSARY
+from cadec_cli.method.objectives import DEFECTS, GLOSSARY, NAMES
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.glossary.entries import Glossary
 from cadec_cli.text.glossary.reader import read_glossary
@@ -145,14 +145,16 @@ def with_counted_terms(
 ) -> tuple[AnyTerm, ...]:
     """Add the terms of what is known of lists when they are made.
 
-    These are the manner of their sentences, if one is asked for, and what was counted: defects, and respected
-    entries of a glossary.
+    These are the manner of their sentences, if one is asked for, and what was counted: defects, respected
+    entries of a glossary, and names.
     """
     counted: list[AnyTerm] = [MannerTerm()] if manner else []
     if options.glossary:
         counted += [DefectTerm(), GlossaryTerm()]
     elif options.protect:
         counted.append(DefectTerm())
+    if options.finds_names:
+        counted.append(NamesTerm())
     return (*extra_terms, *counted)
 
 
@@ -195,6 +197,38 @@ class GlossaryTerm:
     def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
         """Return the counts of every list; they must be known (see `with_terms`)."""
         return [{GLOSSARY: [_count(one.respected) for one in nbest.hypotheses]} for nbest in lists]
+
+
+def with_names(core: Core, nbest: NBest) -> NBest:
+    """Count the names of a core that every hypothesis renders as the text does; do nothing without any."""
+    if not core.names and all(one.named is None for one in nbest.hypotheses):
+        return nbest
+    counted = (
+        replace(
+            one,
+            named=sum(mention.rendering(one.text) is not None for mention in core.names)
+            if core.names
+            else None,
+        )
+        for one in nbest.hypotheses
+    )
+    return replace(nbest, hypotheses=tuple(counted))
+
+
+@dataclass(frozen=True)
+class NamesTerm:
+    """The number of names that each hypothesis renders as the text does; absent where there is no name."""
+
+    names: tuple[str, ...] = (NAMES,)
+
+    def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
+        """Return the counts of the lists that have some (see `with_names`)."""
+        return [
+            {NAMES: [_count(one.named) for one in nbest.hypotheses]}
+            if any(one.named is not None for one in nbest.hypotheses)
+            else {}
+            for nbest in lists
+        ]
 
 
 def least_defective(core: Core, nbest: NBest) -> int:

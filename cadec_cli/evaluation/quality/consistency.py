@@ -13,14 +13,13 @@ that are written with a capital inside sentences, and never without one; other w
 from __future__ import annotations
 
 import difflib
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from cadec_cli.text.name_memory import WordForms, untagged_words
 from cadec_cli.text.word_forms import are_forms
-from cadec_cli.text.words import Word, words_of
 
 # A rendering has so many sentences at least, and this share of them has the word in the source. The
 # renderings of a word are found in this share of the word's sentences.
@@ -28,7 +27,6 @@ _FEWEST, _TIED, _COVERED = 2, 0.8, 0.5
 # Letters of a name or a term. With so many documents, a term occurs in this share of them at most.
 _NAME, _TERM, _DOCUMENTS, _SPREAD = 3, 5, 4, 0.25
 _ALIKE = 0.7  # a name that is spelt so similarly to a rendering is another rendering
-_TAG = re.compile(r"<[^<>]*>")
 
 Documents = Sequence[Sequence[str]]
 
@@ -104,10 +102,12 @@ class _Side:
 
     @classmethod
     def of(cls, texts: Iterable[str], language: str) -> _Side:
-        words = [list(_words(text, language)) for text in texts]
+        words = [list(untagged_words(text, language)) for text in texts]
         forms = Counter(word.text for sentence in words for word in sentence)
-        inside = {word.text.lower() for sentence in words for word in sentence if word.capital}
-        names = inside - {form for form in forms if form == form.lower()}
+        written = WordForms()
+        for sentence in words:
+            written.read(sentence)
+        names = written.names
         stem_of = {**_stems({form.lower() for form in forms} - names), **_stems(names)}
         shown: dict[str, str] = {}
         for form in sorted(forms, key=lambda form: (-forms[form], form != form.lower(), form)):
@@ -126,11 +126,6 @@ class _Side:
             for stem in stems:
                 found[stem].add(number)
         return {stem: frozenset(places) for stem, places in found.items()}
-
-
-def _words(text: str, language: str) -> Iterable[Word]:
-    """The words of a sentence without its tags; elided ones are left out."""
-    return (word for word in words_of(_TAG.sub(" ", text), language) if word.readings == {word.text.lower()})
 
 
 def _stems(words: Iterable[str]) -> dict[str, str]:

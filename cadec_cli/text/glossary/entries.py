@@ -19,13 +19,13 @@ import itertools
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
-from cadec_cli.text.protected.spans import Span, lost_spans
+from cadec_cli.text.protected.spans import LETTER_MARKS, Span, lost_spans
 from cadec_cli.text.sentences import base_language
-from cadec_cli.text.word_forms import WORD, are_forms, common_beginning
+from cadec_cli.text.word_forms import WORD, are_forms, are_name_forms, common_beginning
 
 KIND = "term"  # of the spans of entries that are kept as they are
 
@@ -39,19 +39,24 @@ _DENSE = re.compile(
 _APOSTROPHE = re.compile("['’ʼ`]")
 _POSSESSIVE = re.compile(r"['’ʼ`][sS]?(?!\w)")
 
+# (a word of a target, a word of a translation, both in lower case) → may the second stand for the first?
+FormRule = Callable[[str, str], bool]
+
 
 @dataclass(frozen=True)
 class Entry:
     """A term and what it is called: one of `targets`, which are names or forms of names.
 
     `must` marks an entry without which a translation is wrong; others are wishes. `keep` marks one that is
-    not translated; its only target is its source.
+    not translated; its only target is its source. `name_in` is the target language of a name that was found
+    in the text, a single word; its targets are forms of it, and others of its forms will do.
     """
 
     source: str
     targets: tuple[str, ...]
     must: bool = False
     keep: bool = False
+    name_in: str | None = None
 
     def __str__(self) -> str:
         return f"{self.source} → {self.target}"
@@ -69,6 +74,19 @@ class Entry:
             len(one) == len(other) and all(map(are_forms, one, other))
             for one, other in itertools.combinations(words, 2)
         )
+
+    @cached_property
+    def listed(self) -> re.Pattern[str]:
+        """A pattern of the targets as words."""
+        forms = "|".join(map(re.escape, sorted(self.targets, key=len, reverse=True)))
+        return re.compile(rf"(?<![^\W_])(?:{forms})(?![^\W_]|[{LETTER_MARKS}])")
+
+    @cached_property
+    def is_form(self) -> FormRule:
+        """The rule that tells whether a word may stand for one of a target."""
+        if self.name_in is not None:
+            return partial(are_name_forms, language=self.name_in)
+        return _no_other_form if self.lists_forms else _is_form
 
 
 @dataclass(frozen=True)
@@ -89,9 +107,23 @@ class Mention:
         """Return how a translation says it; None if it does not respect the entry."""
         if self.entry.keep:
             return None if lost_spans([self.span], translation) else self.text
+        if self.entry.name_in is not None:
+            return self._named(translation)
         for target in self.entry.targets:
-            if (found := find_form(target, translation, exactly=self.entry.lists_forms)) is not None:
+            if (found := find_form(target, translation, self.entry.is_form)) is not None:
                 return translation[found[0] : found[1]]
+        return None
+
+    def _named(self, translation: str) -> str | None:
+        """Return how a translation calls a name: in a form that is listed, or in another one."""
+        if (found := self.entry.listed.search(translation)) is not None:
+            return found[0]
+        first = self.entry.target
+        if first[:2] not in translation and first[:2].upper() not in translation:  # all forms begin so
+            return None
+        for word in _words_of(translation):
+            if word.text[0].isupper() and self.entry.is_form(first.lower(), word.lower):
+                return translation[word.start : word.end]
         return None
 
 
@@ -184,7 +216,7 @@ class _Word:
     end: int
     text: str
 
-    @property
+    @cached_property
     def lower(self) -> str:
         return self.text.lower()
 
@@ -239,8 +271,9 @@ class _Pattern:
         return _Found(start, end, self.entry, loose)
 
 
-def find_form(target: str, text: str, *, exactly: bool = False) -> tuple[int, int] | None:
-    """Return where a text has a target, in any of its forms unless `exactly`; None if it does not."""
+def find_form(target: str, text: str, is_form: FormRule | None = None) -> tuple[int, int] | None:
+    """Return where a text has a target, or a form of it by a rule; None if it does not."""
+    is_form = is_form or _is_form
     if _DENSE.search(target) or not WORD.search(target):
         for one in (target, _plain(target)):
             if (start := text.find(one)) >= 0:
@@ -254,8 +287,7 @@ def find_form(target: str, text: str, *, exactly: bool = False) -> tuple[int, in
     for place in range(len(words) - len(written) + 1):
         here = words[place : place + len(written)]
         if not all(
-            (own == word.lower or (not exactly and _is_form(own, word.lower)))
-            and _has_capitals_of(shown, word.text)
+            (own == word.lower or is_form(own, word.lower)) and _has_capitals_of(shown, word.text)
             for own, shown, word in zip(exact, written, here, strict=True)
         ):
             continue
@@ -292,6 +324,10 @@ def _words_and_gaps(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     starts = [*(match.start() for match in found), len(text)]
     gaps = tuple(text[end:start] for end, start in zip(ends, starts, strict=True))
     return tuple(match[0] for match in found), gaps
+
+
+def _no_other_form(own: str, word: str) -> bool:
+    return False
 
 
 def _is_form(own: str, word: str) -> bool:

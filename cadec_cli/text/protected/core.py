@@ -148,7 +148,8 @@ class Core:
     """A sentence taken apart: before + text (with its tags, and in its case) + after is the sentence.
 
     `spans` are those parts of the text that a translation has to have as they are; `mentions` are the terms
-    of a glossary in the text; `manner` is how it is to be said, if a user asks for that.
+    of a glossary in the text, and `names` the names in it whose renderings the document tells. `manner` is
+    how it is to be said, if a user asks for that.
     """
 
     before: str
@@ -158,6 +159,7 @@ class Core:
     spans: tuple[Span, ...] = ()
     capitals: bool = False
     mentions: tuple[Mention, ...] = field(default=(), repr=False)
+    names: tuple[Mention, ...] = field(default=(), repr=False)
     manner: Manner | None = None
 
     @classmethod
@@ -177,6 +179,13 @@ class Core:
     def with_manner(self, manner: Manner | None) -> Core:
         """Return the core with the manner that is asked for, unless it has nothing to say."""
         return replace(self, manner=manner) if manner is not None and self.text else self
+
+    def with_names(self, names: Glossary | None) -> Core:
+        """Return the core with the names that were found in the document, outside spans and other terms."""
+        if names is None or not self.text or self.capitals:
+            return self
+        taken = [*self.spans, *(mention.span for mention in self.mentions)]
+        return replace(self, names=names.mentions(self.text, taken))
 
     def case(self, translation: str) -> str:
         """Return a translation in the case of the text; a sound gets no full stop that it lacks."""

@@ -77,6 +77,26 @@ def test_a_glossary_of_a_file_and_of_typed_terms(repl: Repl, tmp_path: Path) -> 
     assert "шарманк" in again.lower()
 
 
+def test_names_are_shown_taught_and_written(repl: Repl, tmp_path: Path) -> None:
+    asked = ["Nobody sees Tom.", "The boy wants Tom."]
+    assert repl("/terms") == [] and "/set names on" in repl.err
+    assert repl("/set names on", "/terms") == [] and "no name has come up twice" in repl.err
+    table = tmp_path / "terms.tsv"
+    edited = ("/edit #1 Никто не видит Тома.", "/edit Мальчик хочет Тома.")
+    *_, title, shown = repl("/set names on", *asked, *edited, "/terms", f"/terms {table}", f"/terms {table}")
+    assert title.split()[:2] == ["name", "rendering"] and shown.split() == ["Tom", "Тома", "2"]
+    assert "wrote 1 name" in repl.err and f"{table} exists already" in repl.err
+    assert table.read_text("utf-8").splitlines()[1] == "Tom\tТома\t2\t0\t"
+    *_, again = repl(f"/glossary {table}", "The doctor sees Tom.")
+    assert "Том" in again
+    saved = tmp_path / "session.json"
+    lines = ("/set names on", *asked, edited[0], "/redo", "The doctor sees Tom.", "/terms")
+    whole = repl(*lines)
+    repl(*lines[:-2], f"/save {saved}")
+    continued = repl(f"/load {saved}", *lines[-2:])
+    assert continued and continued == whole[-len(continued) :]
+
+
 def test_a_memory_is_read_where_it_shares_a_word(repl: Repl, tmp_path: Path) -> None:
     memory, saved = tmp_path / "memory.tsv", tmp_path / "session.json"
     memory.write_text(f"{NOBODY}\tДеньги здесь.\n", "utf-8")

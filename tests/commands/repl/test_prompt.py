@@ -156,7 +156,7 @@ def completions(text: str) -> list[str]:
         ("/x", []),
         ("Tom /s", []),
         ("", []),
-        ("/set n", ["nbest"]),
+        ("/set n", ["nbest", "names"]),
         ("/set t", ["T", "term"]),
         ("/set search r", ["rerank", "repair"]),
         ("/set search ", ["rerank", "lattice", "beam", "sentence", "doc-nmt", "2-to-2", "repair"]),
@@ -172,7 +172,7 @@ def test_completion(text: str, expected: list[str], tmp_path: Path, monkeypatch:
     (tmp_path / "film.txt").write_text("")
     assert completions(text) == expected
     if not text:
-        assert len(completions("/")) == 19
+        assert len(completions("/")) == 20
 
 
 def test_the_bar_tells_where_the_session_stands(repl: Repl) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from posixpath import dirname, join, normpath
 
@@ -24,6 +24,7 @@ from cadec_cli.text.formats.richtext.paragraphs import MarkedText, ParagraphBuil
 from cadec_cli.text.formats.richtext.pieces import Content, Translatable, Wrap
 from cadec_cli.text.formats.richtext.tokens import Kind, Token, names, partners, root_of, tokens
 from cadec_cli.text.safe_xml import walk_xml
+from cadec_cli.text.sentences import base_language
 
 _TYPES = "[Content_Types].xml"
 _RELATIONS = "_rels/.rels"
@@ -52,6 +53,7 @@ class DocxLayout:
     parts: tuple[tuple[str, MarkedText], ...]
     left_out: frozenset[str]
     bilingual: str | None
+    styles: Mapping[str, bytes]  # that name the language of the translation
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -62,9 +64,9 @@ class DocxLayout:
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the document with translations for its sentences."""
         incoming = iter(translations)
-        changed = {
-            member: "".join(text.restore(incoming, self.bilingual)).encode() for member, text in self.parts
-        }
+        changed = dict(self.styles)
+        for member, text in self.parts:
+            changed[member] = "".join(text.restore(incoming, self.bilingual)).encode()
         finish(incoming)
         if self.left_out:
             changed |= _without_mentions(self.archive, self.left_out)
@@ -97,7 +99,25 @@ def read_docx(source: Source) -> tuple[tuple[Document, ...], DocxLayout]:
     left_out = frozenset(
         member for member in archive.names if member.startswith(_SIGNATURES) or member.endswith(_MACROS)
     )
-    return tuple(documents), DocxLayout(archive, tuple(parts), left_out, source.screen.bilingual)
+    styles = _styles(archive, source)
+    return tuple(documents), DocxLayout(archive, tuple(parts), left_out, source.screen.bilingual, styles)
+
+
+_STYLES = "word/styles.xml"
+_LANGUAGE = re.compile(r"(<w:lang\b[^<>]*\bw:val=\")([A-Za-z]{2,3}(?:-[\w-]{1,20})?)(?=\")")
+
+
+def _styles(archive: Archive, source: Source) -> dict[str, bytes]:
+    """Return the styles with the language of the translation in place of that of the source."""
+    target = source.screen.language
+    if target is None or _STYLES not in archive:
+        return {}
+    old = base_language(source.language)
+
+    def change(found: re.Match[str]) -> str:
+        return found[1] + (target if base_language(found[2]) == old else found[2])
+
+    return {_STYLES: _LANGUAGE.sub(change, decode_utf8(archive.read(_STYLES), _STYLES)).encode()}
 
 
 def _relations(archive: Archive, member: str, name: str) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from cadec_cli.text.formats.richtext.elements import Grammar, Place, Role, conte
 from cadec_cli.text.formats.richtext.paragraphs import MarkedText
 from cadec_cli.text.formats.richtext.tokens import Token, names
 from cadec_cli.text.safe_xml import walk_xml
+from cadec_cli.text.sentences import base_language
 
 _MIMETYPE = "application/vnd.oasis.opendocument.text"
 _MANIFEST = "META-INF/manifest.xml"
@@ -128,9 +129,26 @@ def _marked(archive: Archive, member: str, source: Source) -> MarkedText:
         raise CadecError(
             f"{source.name}: {member} is not written as OpenDocument is", "save it with LibreOffice"
         )
+    if member == "styles.xml":
+        text = _with_language(text, source)
     starts = [match.start() for match in _PARAGRAPH_START.finditer(text)]
     name = "paragraph {}" if member == "content.xml" else "header or footer {}"
     return MarkedText(content_of(text, _GRAMMAR, source, Place(starts, name)))
+
+
+_LANGUAGE = re.compile(r"\bfo:language=\"([A-Za-z]{2,3})\"(\s+)fo:country=\"[^\"<>]{0,20}\"")
+
+
+def _with_language(styles: str, source: Source) -> str:
+    """Name the language of the translation in styles that name that of the source."""
+    target = source.screen.language
+    if target is None:
+        return styles
+    new = f'fo:language="{base_language(target)}"'
+    old = base_language(source.language)
+    return _LANGUAGE.sub(
+        lambda found: f'{new}{found[2]}fo:country="none"' if found[1].lower() == old else found[0], styles
+    )
 
 
 def decode_utf8(data: bytes, name: str) -> str:

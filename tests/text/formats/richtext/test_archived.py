@@ -126,7 +126,7 @@ def test_both_languages(kind: str) -> None:
     assert title[kind] in words
     if kind == "epub":  # the contents, which epubcheck wants as they are
         data = document(kind)
-        whole, both = (translated(data, kind, upper, bilingual=style) for style in (None, "below"))
+        whole, both = translated(data, kind, upper), translated(data, kind, upper, bilingual="below")
         assert members(both)["OEBPS/nav.xhtml"] == members(whole)["OEBPS/nav.xhtml"]
     etree.fromstring(found.encode())
 

@@ -67,3 +67,13 @@ def test_documents(path: Path) -> None:
         )
         assert elements(found[name], *of_runs) == elements(content, *of_runs), name
     assert changed >= 1
+
+
+def test_styles_name_the_language() -> None:
+    for kind, member, wanted in (
+        ("docx", "word/styles.xml", b'<w:lang w:val="ru"'),
+        ("odt", "styles.xml", b'fo:language="ru" fo:country="none"'),
+    ):
+        data = (HERE / f"letter.{kind}").read_bytes()
+        assert wanted in members(translated(data, kind, upper, language="ru"))[member]
+        assert translated(data, kind, upper, language="en") != translated(data, kind, upper, language="ru")
