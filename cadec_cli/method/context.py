@@ -23,6 +23,9 @@ from typing import TypeVar
 from cadec_cli.method.hypotheses import Ids, NBest
 from cadec_cli.method.retrieval import NOTHING, EarlierSentences, TranslationMemory, related
 
+# Of so many sentences terms read the lists, even if the D-LM reads fewer: that costs nothing.
+SENTENCES_WITH_LISTS = 9
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -91,9 +94,10 @@ class Context:
         """The sentences of the document itself, without the seed."""
         return self.sentences[self.pinned :]
 
-    def last(self, count: int) -> Context:
-        """The seed and the last `count` sentences after it."""
-        seed, own, pairs = self.sentences[: self.pinned], _last(self.own, count), _last(self.pairs, count)
+    def last(self, count: int, texts: int = 0) -> Context:
+        """The seed and the last `count` sentences after it; of their texts at least the last `texts`."""
+        seed, own = self.sentences[: self.pinned], _last(self.own, count)
+        pairs = _last(self.pairs, max(count, texts))
         return Context(
             (*seed, *own), pinned=self.pinned, pairs=pairs, source=self.source, earlier=self.earlier
         )
@@ -131,14 +135,14 @@ class Context:
         """The same sentences without the engine's memory of them."""
         return replace(self, memory=None, remembered=0)
 
-    def remember_all_but(self, count: int) -> Context:
-        """The last `count` sentences; those before them are remembered, if their sources are known."""
+    def remember_all_but(self, count: int, texts: int = 0) -> Context:
+        """The same as `last`; the sentences before are remembered, if their sources are known."""
         own = self.own[: len(self.own) - count] if len(self.own) > count else ()
         if not own:
-            return self.last(count)
+            return self.last(count, texts)
         pairs = self.own_pairs[: len(own)]
         leaving = [(pair.source, ids, "") for pair, ids in zip(pairs, own, strict=True)]
-        return replace(self.last(count), earlier=self.earlier.add(leaving))
+        return replace(self.last(count, texts), earlier=self.earlier.add(leaving))
 
     @property
     def own_pairs(self) -> tuple[Pair, ...]:
@@ -151,7 +155,8 @@ class Context:
 class ContextPolicy:
     """How many preceding sentences are read, and which seed is read before them, with its known sources.
 
-    With `lists`, contexts keep the lists that their sentences were chosen from, for terms that read them.
+    With `lists`, contexts keep the lists that their sentences were chosen from, for terms that read them, and
+    keep more of them than the D-LM reads sentences.
     `seed_pairs` are the seed for terms that read texts. `retrieve` is how many earlier sentences are read at
     most because they share rare source words with the current one: those of
     `translation_memory`, which is known before the document begins, and those of the document that have left
@@ -236,15 +241,20 @@ class ContextPolicy:
         if self.rolling:
             kept = before
         elif self.retrieve:
-            kept = before.remember_all_but(max(self.sentences, 1))
+            kept = before.remember_all_but(max(self.sentences, 1), self._texts)
         else:
-            kept = before.last(max(self.sentences, 1))
+            kept = before.last(max(self.sentences, 1), self._texts)
         return kept if self.lists else kept.without_lists()
 
     def pairs(self, before: Context) -> tuple[Pair, ...]:
         """The sentences that terms read as texts: the seed and the last few, however many the D-LM reads."""
         known = before if self.lists else before.without_lists()
-        return (*self.seed_pairs, *_last(known.pairs, self.sentences))
+        return (*self.seed_pairs, *_last(known.pairs, self._texts))
+
+    @property
+    def _texts(self) -> int:
+        """How many sentences terms read as texts: more than the D-LM, if they read lists."""
+        return max(self.sentences, SENTENCES_WITH_LISTS) if self.lists and self.sentences else self.sentences
 
     def future(self, before: Context) -> tuple[Ids, ...]:
         """The preceding sentences that later choices depend on, apart from retrieved ones."""

@@ -17,7 +17,7 @@ from cadec_cli.errors import CadecError, option
 from cadec_cli.models.pretrained_settings import SOURCE, TARGET
 from cadec_cli.text.languages import LANGUAGE_TOKENS, code_of, is_language, iso_code, own_token
 from cadec_cli.text.tokenizers import PretrainedText, load_text
-from cadec_cli.text.tokenizers.vocabulary import TextSettings
+from cadec_cli.text.tokenizers.vocabulary import TextSettings, VocabularyText
 
 # The token that Marian's decoder starts from if that is not a zero vector; it is never generated.
 START = "<start>"
@@ -407,13 +407,13 @@ def _difference(original: Original, sides: Sides, framing: Framing, text: str) -
     vocabulary = sides.source.vocabulary
     ids = {token: index for index, token in enumerate(vocabulary)}
     ours = [ids[token] for token in framing.frame([vocabulary[index] for index in sides.source.encode(text)])]
-    theirs = original.source_ids(text)
+    theirs = original.source_ids(_as_read(sides.source, text))
     if ours != theirs:
         return (
             f"{text!r} is {_spell_ids(ours, vocabulary)} in cadec "
             f"and {_spell_ids(theirs, vocabulary)} in the original"
         )
-    ours, theirs = sides.target.encode(text), original.target_ids(text)
+    ours, theirs = sides.target.encode(text), original.target_ids(_as_read(sides.target, text))
     vocabulary = sides.target.vocabulary
     if ours != theirs:
         return (
@@ -424,6 +424,11 @@ def _difference(original: Original, sides: Sides, framing: Framing, text: str) -
     if decoded != expected:
         return f"{_spell_ids(theirs, vocabulary)} is {decoded!r} in cadec and {expected!r} in the original"
     return None
+
+
+def _as_read(side: PretrainedText, text: str) -> str:
+    """Return a text as a tokenizer reads it, which the original is to encode alike."""
+    return side.with_known_marks(text) if isinstance(side, VocabularyText) else text
 
 
 def _note_exotic(original: Original, sides: Sides, framing: Framing, note: Callable[[str], None]) -> None:

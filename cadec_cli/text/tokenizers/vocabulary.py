@@ -151,7 +151,11 @@ class VocabularyText:
 
     def encode(self, text: str) -> list[int]:
         """Turn a sentence into ids, without the boundary; marks that the vocabulary lacks become plain."""
-        return self._vocabulary.ids(self._tokens(text if text.isascii() else text.translate(self._marks)))
+        return self._vocabulary.ids(self._tokens(self.with_known_marks(text)))
+
+    def with_known_marks(self, text: str) -> str:
+        """Return a text with plain quotes, dashes and the like where the vocabulary lacks its own."""
+        return text if text.isascii() else text.translate(self._marks)
 
     def _tokens(self, text: str) -> Iterable[str]:
         """Cut a text into tokens, those that the vocabulary lacks included."""
