@@ -5,8 +5,8 @@
 Without --cast the text is examples/address.txt, of which 39 lines have to choose between two forms of
 address. With it, it is the dialogues of bench/texts/cast.en.txt, with the people of cast.tsv beside it; all
 of them say *I*, and most sentences would tell the speaker's gender in Russian. Sentences are counted by what
-their translations show: T and V are forms of address, m and f genders, and - is neither. With --all every
-sentence is listed, else those that are not as is asked for.
+their translations show: T and V are forms of address, m and f genders of the speaker, M and F of who is
+addressed, and - is nothing. With --all every sentence is listed, else those that are not as is asked for.
 """
 
 import argparse
