@@ -21,6 +21,7 @@ from typing import Any
 from cadec_cli.decoding import translator as decoding
 from cadec_cli.decoding.confidence import Confidence, Judge
 from cadec_cli.decoding.glossary.outcomes import TermOutcome, name_outcomes, term_outcomes
+from cadec_cli.decoding.manner.outcomes import MannerOutcome, manner_outcomes
 from cadec_cli.decoding.preceding_context import context_of
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.errors import CadecError
@@ -144,6 +145,14 @@ class Translation:
         return () if self.edited else term_outcomes(self._parts)
 
     @property
+    def manner(self) -> tuple[MannerOutcome, ...]:
+        """What became of the form of address, and of the speaker's gender, that were asked for.
+
+        Empty if nothing was asked for, if the translation shows neither form, or if it was edited.
+        """
+        return () if self.edited else manner_outcomes(self._parts)
+
+    @property
     def names(self) -> tuple[TermOutcome, ...]:
         """What became of the names that were found in the text; empty without the option `names`."""
         return () if self.edited else name_outcomes(self._parts)
@@ -171,11 +180,13 @@ class Translation:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON. An unknown value is None.
 
-        `terms` are there if there is a glossary, `names` if they are looked for.
+        `terms` are there if there is a glossary, `names` if they are looked for, `manner` if a formality or a
+        cast is given.
         """
         options = self._translator.options
         terms = {"terms": [term.to_dict() for term in self.terms]} if options.glossary else {}
         names = {"names": [name.to_dict() for name in self.names]} if options.finds_names else {}
+        asked = {"manner": [one.to_dict() for one in self.manner]} if options.asks_for_manner else {}
         return {
             "document": self.document,
             "sentence": self.sentence,
@@ -186,6 +197,7 @@ class Translation:
             "flags": list(self.flags),
             **terms,
             **names,
+            **asked,
             "alternatives": [alternative.to_dict() for alternative in self.alternatives],
         }
 

@@ -214,6 +214,7 @@ def translate(
 
     from cadec_cli.decoding.confidence import FlagCollector
     from cadec_cli.decoding.explain import ExplainedTranslation
+    from cadec_cli.decoding.manner.outcomes import UnmetDemands
     from cadec_cli.errors import UsageError
     from cadec_cli.jobs.cue_checks import CueChecks
     from cadec_cli.jobs.in_step import StreamTranslation
@@ -278,15 +279,22 @@ def translate(
             f"--search {job.options.search} chooses the likeliest translation, however long",
             "--fit needs --search rerank or lattice; with --objective sentence they read no context",
         )
+    unmet = UnmetDemands() if job.options.asks_for_manner else None
     side_output = run_job.requested_outputs(report, terms, job, paths, cues)
     if by_document:
         threads = threads_each(models.threads) if pool else models.threads
         bulk = job.by_document(paths, reading, outputs, shard=shard, threads=threads, side_output=side_output)
         if bulk is not None:
             run_job.write_by_document(
-                bulk, pool or SerialPool(), resume=resume, flagging=flagging, written=cues.look
+                bulk,
+                pool or SerialPool(),
+                resume=resume,
+                flagging=flagging,
+                written=cues.look,
+                unmet=unmet,
             )
             report_cues(cues, bulk.inputs, list_all=flagging)
+            run_job.note_unmet(unmet)
         return
     if explain and not job.options.weighted_objective.uses_lm:
         raise UsageError(
@@ -300,8 +308,9 @@ def translate(
         console.note(f"type your text; {ends}Ctrl-D ends the input")
     if not terminal:
         found = run_job.write_translations(
-            work, json_lines=json_lines, resume=resume, flagging=flagging, written=cues.look
+            work, json_lines=json_lines, resume=resume, flagging=flagging, written=cues.look, unmet=unmet
         )
+        run_job.note_unmet(unmet)
         if flagging:
             views.show_flagged(found, work, paths)
         report_cues(cues, paths, list_all=flagging)

@@ -15,6 +15,7 @@ from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.method.context import Context, Pair
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.retrieval import EarlierSentence, EarlierSentences
+from cadec_cli.text.manner import Manner
 
 
 @dataclass(eq=False)
@@ -177,8 +178,9 @@ def _nbest_json(nbest: NBest) -> dict[str, Any]:
     ]
     around = {side: text for side in ("before", "after") if (text := getattr(nbest, side))}
     room = {"room": nbest.room} if nbest.room is not None else {}
+    manner = {"manner": dataclasses.asdict(nbest.manner)} if nbest.manner is not None else {}
     known = {"source": nbest.source, "hypotheses": hypotheses, "vocabulary": nbest.vocabulary}
-    return {**known, **around, **room}
+    return {**known, **around, **room, **manner}
 
 
 def _nbest(data: dict[str, Any]) -> NBest:
@@ -193,6 +195,7 @@ def _nbest(data: dict[str, Any]) -> NBest:
         data.get("before", ""),
         data.get("after", ""),
         data.get("room"),
+        Manner(**data["manner"]) if "manner" in data else None,
     )
 
 

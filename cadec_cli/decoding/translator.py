@@ -19,6 +19,7 @@ from cadec_cli.decoding.explain import ExplainedText, ExplainedTranslation, Expl
 from cadec_cli.decoding.glossary.candidates import TermCandidates
 from cadec_cli.decoding.glossary.document_names import DocumentNames, Surveys, name_given, name_unit
 from cadec_cli.decoding.glossary.name_candidates import NameCandidates
+from cadec_cli.decoding.manner.candidates import MannerCandidates
 from cadec_cli.decoding.protection.defects import (
     defects,
     glossary_of,
@@ -42,11 +43,16 @@ from cadec_cli.method.context import Context, Pair
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
+from cadec_cli.text.address import ADDRESS_LANGUAGES
+from cadec_cli.text.cast import Conversation, read_cast
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.glossary.entries import Glossary
+from cadec_cli.text.manner import FORMS, Manner
 from cadec_cli.text.name_memory import NameMemory, NameSample
 from cadec_cli.text.protected.core import Core, core_between
 from cadec_cli.text.punctuation import restore_marks
+from cadec_cli.text.sentences import base_language
+from cadec_cli.text.token_text import TokenText
 
 # Turns the units of some waves into the items that a search reads.
 Preparation = Callable[[Sequence[Wave[Unit]]], Sequence[Wave[Any]]]
@@ -104,7 +110,9 @@ class Translator:
         self.language = language
         self._target_language = target_language if self.options.protect else ""
         self._glossary = glossary_of(self.options, language)
-        self.search = build(models, self.options, with_counted_terms(extra_terms, self.options))
+        begin = conversations(self.options, models.target_language)
+        terms = with_counted_terms(extra_terms, self.options, manner=begin is not None)
+        self.search = build(models, self.options, terms)
         self._from_lists = search_kind(self.options.search).needs == LISTS
         self._listing = listing
         self._surveys = Surveys()
@@ -116,6 +124,7 @@ class Translator:
             protect=self.options.protect,
             cut=self.options.long != "refuse",
             glossary=self._glossary,
+            conversation=begin,
         )
 
     def judge(self, below: float = FLAG_BELOW) -> Judge:
@@ -145,7 +154,8 @@ class Translator:
         """Translate several documents in step; each one's sentences come in order.
 
         A document is a `Document` or a sequence of sentences. `contexts` has the context before each
-        document, in the D-LM's ids; `before` has the source sentences before each, for models that read them.
+        document, in the D-LM's ids; `before` has the source sentences before each, for models that read them
+        and for a cast.
         `checkpoint` is called between waves with the state of the translation; passed as `start`, together
         with the same documents, that state resumes the translation exactly. `store` keeps the n-best lists of
         the sentences after that state.
@@ -163,7 +173,11 @@ class Translator:
                 'translate_documents([["Who are you?", "I saw you."]])'
             )
         whole = [Document.of(document) for document in documents]
-        units = [self._splitter.units(number, document) for number, document in enumerate(whole)]
+        earlier = before if before is not None else [()] * len(whole)
+        units = [
+            self._splitter.units(number, document, sources)
+            for number, (document, sources) in enumerate(zip(whole, earlier, strict=True))
+        ]
         state = start or State(0, {})
         found = self._names(whole, store, names, growing) if self.options.finds_names else None
 
@@ -332,17 +346,33 @@ class Translator:
             lists = self._protected.nbest(cores, count)
         else:
             lists = self.models.translation.nbest([core.text for core in cores], count)
-        return lists if self._glossary is None else self._with_terms(cores, lists)
+        if self._glossary is not None:
+            lists = self._with_terms(cores, lists)
+        return self._with_manner(cores, lists) if any(core.manner for core in cores) else lists
 
     def _with_terms(self, cores: Sequence[Core], lists: Sequence[NBest]) -> list[NBest]:
         """Add candidates that respect the glossary where lists have none, and count terms and defects."""
-        reader = self.models.reader
-        maker = TermCandidates(self.models.translation, reader.text if reader is not None else None)
+        maker = TermCandidates(self.models.translation, self._list_text)
         completed = [
             maker.complete(core, nbest, self.options.glossary_weight)
             for core, nbest in zip(cores, lists, strict=True)
         ]
         return [_counted(core, nbest, self.options) for core, nbest in zip(cores, completed, strict=True)]
+
+    def _with_manner(self, cores: Sequence[Core], lists: Sequence[NBest]) -> list[NBest]:
+        """Add candidates said as is asked for where lists have none, and count terms and defects."""
+        options = self.options
+        maker = MannerCandidates(
+            self.models.translation, self._list_text, options.manner_weight, options.glossary_weight
+        )
+        asked = [replace(nbest, manner=core.manner) for core, nbest in zip(cores, lists, strict=True)]
+        completed = maker.complete(cores, asked)
+        return [_counted(core, nbest, options) for core, nbest in zip(cores, completed, strict=True)]
+
+    @property
+    def _list_text(self) -> TokenText | None:
+        """The vocabulary that candidates may need ids of, beside the translation model's."""
+        return self.models.reader.text if self.models.reader is not None else None
 
     def _lists_of(
         self, units: Sequence[Unit], make: Callable[[Sequence[Unit]], list[NBest]]
@@ -503,10 +533,13 @@ def choose(
             f"{option('search', options.search)} does not choose from n-best lists", "rerank and lattice do"
         )
     glossary = glossary_of(options, language)
+    begin = conversations(options, models.target_language)
     units = [
         [
-            _unit(document, number, nbest, options, language, glossary)
-            for number, nbest in enumerate(of_document)
+            _unit(document, number, nbest, options, language, glossary, manner)
+            for number, (nbest, manner) in enumerate(
+                zip(of_document, _manners(of_document, begin), strict=True)
+            )
         ]
         for document, of_document in enumerate(lists)
     ]
@@ -516,7 +549,7 @@ def choose(
             for of_document, of_lists in zip(units, lists, strict=True)
         ]
     return _in_step(
-        build(models, options, with_counted_terms(extra_terms, options)),
+        build(models, options, with_counted_terms(extra_terms, options, manner=begin is not None)),
         units,
         State(0, {}),
         State.at_start(len(lists), contexts),
@@ -534,6 +567,34 @@ def choose(
     )
 
 
+def conversations(options: TranslationOptions, language: str) -> Callable[[], Conversation] | None:
+    """Return what begins to follow a document's speakers.
+
+    None if the options ask for no manner, or if no forms of the target's language are known; then the seed is
+    all that shows how people are to be addressed.
+    """
+    if not options.asks_for_manner:
+        return None
+    cast = read_cast(options.cast) if options.cast else None
+    if base_language(language) not in ADDRESS_LANGUAGES:
+        if cast is not None or not options.reads_context:
+            asked = option("cast") if cast is not None else option("formality", options.formality)
+            raise UsageError(
+                f"{asked} is not possible in {language or 'a language that is not named'!r}",
+                f"forms of address are known in {', '.join(ADDRESS_LANGUAGES)}",
+            )
+        return None
+    return lambda: Conversation(cast, language, FORMS.get(options.formality, ""))
+
+
+def _manners(lists: Sequence[NBest], begin: Callable[[], Conversation] | None) -> list[Manner | None]:
+    """Return how the sentences of given lists are to be said; names in their affixes are speakers'."""
+    if begin is None:
+        return [None] * len(lists)
+    conversation = begin()
+    return [conversation.follow(Sentence(nbest.source), speakers=bool(nbest.before))[0] for nbest in lists]
+
+
 def _wave_size(models: Models, options: TranslationOptions) -> int:
     """Return the size of waves: small with a slow D-LM, unless it would often read its window again."""
     language: object = models.language if options.weighted_objective.uses_lm else None
@@ -544,7 +605,7 @@ def unit_of(
     part: TranslatedPart, options: TranslationOptions, language: str, glossary: Glossary | None = None
 ) -> Unit:
     """Return the unit of a part; make one for a part that was read from a file."""
-    return part.unit or _unit(0, 0, part.nbest, options, language, glossary)
+    return part.unit or _unit(0, 0, part.nbest, options, language, glossary, part.nbest.manner)
 
 
 def _unit(
@@ -554,12 +615,13 @@ def _unit(
     options: TranslationOptions,
     language: str,
     glossary: Glossary | None,
+    manner: Manner | None,
 ) -> Unit:
     """Make the unit of a list, whose `before` and `after` are the text around the translated part."""
     core = Core.whole(nbest.source)
     if options.protect:
         core = core_between(nbest.source, nbest.before, nbest.after, language)
-    core = core.with_mentions(glossary)
+    core = core.with_mentions(glossary).with_manner(manner)
     return Unit(document, number, number, Sentence(nbest.source), nbest.source, core)
 
 
@@ -570,7 +632,8 @@ def _given_list(sentence: Sentence) -> NBest:
 
 def _list_to_choose_from(unit: Unit, nbest: NBest, options: TranslationOptions) -> NBest:
     """Return a given list as a search reads it: of the core, as long as wanted, defects counted."""
-    nbest = replace(nbest, source=unit.text_read, hypotheses=nbest.hypotheses[: options.list_size])
+    hypotheses = nbest.hypotheses[: options.list_size]
+    nbest = replace(nbest, source=unit.text_read, hypotheses=hypotheses, manner=unit.core.manner)
     return _counted(unit.core, nbest, options)
 
 

@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from cadec_cli.errors import CadecError, option
+from cadec_cli.text.cast import Conversation
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.glossary.entries import Glossary
+from cadec_cli.text.manner import Manner
 from cadec_cli.text.markup import take_out_tags
 from cadec_cli.text.protected.core import Core, core_of, parts_of
 
@@ -56,7 +58,8 @@ class Splitter:
 
     `fits` tells whether the models can read a text whole; `split` cuts a text that they can't. The language
     is that of the source. Without `protect` everything is translated; without `cut`, a sentence that does not
-    fit is a CadecError.
+    fit is a CadecError. `conversation` begins to follow a document in which sentences are to be said in a
+    certain manner.
     """
 
     fits: Callable[[str], bool]
@@ -65,27 +68,40 @@ class Splitter:
     protect: bool
     cut: bool
     glossary: Glossary | None = None
+    conversation: Callable[[], Conversation] | None = None
 
-    def core(self, text: str, *, speakers: bool = False) -> Core:
+    def core(self, text: str, *, speakers: bool = False, manner: Manner | None = None) -> Core:
         """Return the core of a text, all of it unless the options ask for protection, with its terms."""
         core = core_of(text, self.language, speakers=speakers) if self.protect else Core.whole(text)
-        return core.with_mentions(self.glossary)
+        return core.with_mentions(self.glossary).with_manner(manner)
 
-    def units(self, number: int, document: Document) -> list[Unit]:
-        """Return the units of a document, which is the given number among those translated together."""
+    def units(self, number: int, document: Document, before: Sequence[str] = ()) -> list[Unit]:
+        """Return the units of a document, which is the given number among those translated together.
+
+        `before` has the sentences before it, if it goes on.
+        """
         units: list[Unit] = []
+        conversation = self.conversation() if self.conversation is not None else None
+        if conversation is not None:
+            for text in before[-_LOOK_BACK:]:
+                conversation.follow(Sentence(text), speakers=document.speakers)
         for place, sentence in enumerate(document.sentences):
+            manner, speakers = None, document.speakers
+            if conversation is not None:
+                manner, speakers = conversation.follow(sentence, speakers=document.speakers)
             if sentence.given:  # nothing of it is translated
                 units.append(Unit(number, place, len(units), sentence, sentence.text, _NOTHING))
                 continue
-            pieces = list(self._pieces(place, sentence.text, document.speakers))
+            pieces = list(self._pieces(place, sentence.text, speakers, manner))
             for position, (text, core) in enumerate(pieces, 1):
                 ends, room = position == len(pieces), _room(sentence, text, core)
                 units.append(Unit(number, place, len(units), sentence, text, core, ends, room))
         return units
 
-    def _pieces(self, place: int, sentence: str, speakers: bool) -> Iterator[tuple[str, Core]]:
-        whole = self.core(sentence, speakers=speakers)
+    def _pieces(
+        self, place: int, sentence: str, speakers: bool, manner: Manner | None
+    ) -> Iterator[tuple[str, Core]]:
+        whole = self.core(sentence, speakers=speakers, manner=manner)
         if not whole.text or self.fits(sentence):
             pieces = parts_of(sentence, speakers=speakers) if self.protect else [sentence]
         elif self.cut:
@@ -96,7 +112,8 @@ class Splitter:
                 f"{option('long', 'split')} translates it in pieces",
             )
         for piece in pieces:
-            yield piece, whole if piece == sentence else self.core(piece, speakers=speakers)
+            own = whole if piece == sentence else self.core(piece, speakers=speakers, manner=manner)
+            yield piece, own
 
     def _cut(self, sentence: str) -> Iterator[str]:
         """Cut a sentence until every piece fits or can't be cut any further."""
@@ -136,6 +153,9 @@ WAVE = 64
 # Items that are prepared at once, in waves. With a slow D-LM the first are few, so that the first
 # translations appear soon. Otherwise to prepare them is most of the work, and takes longer in small batches.
 FIRST_BATCH, BATCH = 32, 256
+
+# Sentences before a document that goes on, in which those who speak are looked for.
+_LOOK_BACK = 500
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")

@@ -10,8 +10,8 @@ With T and V the probabilities of familiar and polite hypotheses in a list,
 
 that is log p(address of y | sentences before) − log p(address of y), with both forms equally likely before
 anything is read. Without context, or in a language without known forms, it is 0. A sentence without a list,
-such as a person's correction, votes with its translation. Where a form of address is asked for, so do all
-sentences, and those of the seed that shows it.
+such as a person's correction, votes with its translation. Where a form of address is asked for, the term
+manner says more, and nobody votes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class AddressVotes:
         ]
 
     def _agreement(self, nbest: NBest, odds: float) -> list[float]:
-        values = {FAMILIAR: _log_2_sigmoid(odds), POLITE: _log_2_sigmoid(-odds)}
+        if nbest.manner is not None and nbest.manner.address:
+            return [0.0] * len(nbest.hypotheses)  # what is asked for counts, not who voted
+        values = {FAMILIAR: log_2_sigmoid(odds), POLITE: log_2_sigmoid(-odds)}
         return [values.get(form or "", 0.0) for form in forms_of(nbest, self.language)]
 
     def _vote(self, pair: Pair) -> float:
@@ -80,7 +82,8 @@ def _log_odds(share: Mapping[str | None, float]) -> float:
     return math.log((familiar + SMOOTHING) / (polite + SMOOTHING))
 
 
-def _log_2_sigmoid(odds: float) -> float:
+def log_2_sigmoid(odds: float) -> float:
+    """log 2σ(odds): what a form gains that has these odds, compared with even ones."""
     return math.log(2) - float(np.logaddexp(0, -odds))
 
 

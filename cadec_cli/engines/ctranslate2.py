@@ -330,6 +330,39 @@ class CTranslate2Model:
             found[number] = [self._target.decode(self._ids(tokens)) for tokens in written]
         return found
 
+    def avoid(
+        self, sentences: Sequence[str], count: int, words: Sequence[str], endings: Sequence[str]
+    ) -> list[list[str]]:
+        """At most `count` translations of every sentence, best first, without words and endings of words.
+
+        A word that the tokenizer cuts in another way may come nevertheless. Their probabilities would not be
+        comparable: `log_probs` gives the right ones.
+        """
+        pieces = self._pieces(sentences)
+        without = self._sequences(words, endings)
+        groups = [group for group in _of_one_size(map(len, pieces)) if pieces[group[0]]]
+        begun = [
+            self._begin_up_to(self._limit(pieces[group[0]]), [pieces[one] for one in group], count, without)
+            for group in groups
+        ]
+        found: list[list[str]] = [[] for _ in sentences]
+        for group, results in zip(groups, begun, strict=True):
+            for index, scored in zip(group, self._collect_results(results), strict=True):
+                limit = self._limit(pieces[index])
+                texts = [
+                    self._target.decode(self._ids(tokens)) for tokens, _ in scored if len(tokens) < limit
+                ]
+                found[index] = list(dict.fromkeys(filter(None, texts)))
+        return found
+
+    def _sequences(self, words: Sequence[str], endings: Sequence[str]) -> list[list[str]]:
+        """The pieces of words, at the beginning of a sentence too, and the pieces with certain endings."""
+        written = [form for word in words for form in dict.fromkeys((word, word[:1].upper() + word[1:]))]
+        encoded = (tuple(self._target.encode(form)) for form in written)
+        pieces = [[self._target_pieces[index] for index in ids] for ids in dict.fromkeys(encoded) if ids]
+        ended = tuple(endings)
+        return pieces + [[piece] for piece in self._target_pieces if ended and piece.endswith(ended)]
+
     def copies(self, pieces: Sequence[str]) -> bool:
         """Tell whether both vocabularies have all of these pieces, as our models have for placeholders."""
         return set(pieces) <= set(self._source_pieces) & set(self._target_pieces)
@@ -367,8 +400,13 @@ class CTranslate2Model:
         most = self._limits.most(len(source))
         return min(self._target_room, most + -most % LIMIT_STEP)
 
-    def _begin_up_to(self, limit: int, sources: Sequence[list[str]], count: int) -> list[Any]:
-        """Begin to translate sources of one length: often one batch, which one core computes."""
+    def _begin_up_to(
+        self, limit: int, sources: Sequence[list[str]], count: int, without: list[list[str]] | None = None
+    ) -> list[Any]:
+        """Begin to translate sources of one length: often one batch, which one core computes.
+
+        Translations have none of the sequences in `without`.
+        """
         begin = list(self._framing.target_begin)
         begun: list[Any] = self._translator.translate_batch(
             [self._framing.frame(source) for source in sources],
@@ -381,6 +419,7 @@ class CTranslate2Model:
             max_input_length=0,
             max_batch_size=max(BATCH_TOKENS // count, 1) * 4,
             batch_type="tokens",
+            suppress_sequences=without,
             return_scores=True,
             asynchronous=True,
         )

@@ -70,6 +70,20 @@ class Completes(Protocol):
 
 
 @runtime_checkable
+class Avoids(Protocol):
+    """A translation model that translates without certain words."""
+
+    def avoid(
+        self, sentences: Sequence[str], count: int, words: Sequence[str], endings: Sequence[str]
+    ) -> list[list[str]]:
+        """At most `count` translations of every sentence, best first, without words and endings of words.
+
+        A word that the tokenizer cuts in another way may come nevertheless.
+        """
+        ...
+
+
+@runtime_checkable
 class Sampling(Protocol):
     """A translation model that writes one translation of a text of any length, as `augment` needs."""
 

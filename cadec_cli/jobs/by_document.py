@@ -212,6 +212,7 @@ class BulkTranslation:
                 () if number else self.before,
                 speakers=document.speakers,
                 rooms=document.rooms,
+                speaker_names=document.speaker_names,
                 given=document.given,
                 names="" if sample is None else sample.key,
             )

@@ -47,12 +47,14 @@ def document_key(
     given: Mapping[int, str] | None = None,
     rooms: Sequence[float | None] = (),
     names: str = "",
+    speaker_names: Sequence[str] = (),
 ) -> str:
     """A document's key: a checksum of everything that its translation depends on.
 
     That is its sentences, the target sentences before it, the translations that are given, whether it has
     names of speakers, as subtitles do, which are not translated, and the room that the translations have, if
-    it matters. `names` is the checksum of the names that recur in its file, if there are any.
+    it matters. `names` is the checksum of the names that recur in its file, if there are any; `speaker_names`
+    are those that are beside its sentences.
     """
     parts: list[Any] = [list(texts), list(before), speakers]
     if given:
@@ -61,6 +63,8 @@ def document_key(
         parts.append(list(rooms))
     if names:
         parts.append({"names": names})
+    if speaker_names:
+        parts.append({"speakers": list(speaker_names)})
     content = json.dumps(parts, ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 

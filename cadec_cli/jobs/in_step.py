@@ -42,6 +42,7 @@ from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions, options_as_data
+from cadec_cli.text.cast import last_turns
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats import StreamedText, TextFile
 from cadec_cli.text.formats.layout import RatedText
@@ -350,6 +351,8 @@ class FileTranslation:
             documents.append([one.given for one in self.documents])
         if any(one.rooms for one in self.documents):
             documents.append([one.rooms for one in self.documents])
+        if any(one.speaker_names for one in self.documents):
+            documents.append([one.speaker_names for one in self.documents])
         text = json.dumps(documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
         before = hashlib.sha256(json.dumps(self.before.sentences).encode()).hexdigest()
         return {
@@ -489,6 +492,7 @@ class _OpenDocument:
     state: DocumentState
     names: NameMemory
     done: int = 0
+    before: tuple[str, ...] = ()  # sentences of the last speakers, who may be addressed
     came: list[Sentence] = field(default_factory=list)
 
 
@@ -556,6 +560,7 @@ class StreamTranslation:
         state = State(0, dict(enumerate(document.state for document in documents)))
         made = self.translator.translate_documents(
             [document.came for document in documents],
+            before=[document.before for document in documents] if self.translator.options.cast else None,
             start=state,
             growing=[document.names for document in documents],
         )
@@ -569,4 +574,6 @@ class StreamTranslation:
             )
         for document in documents:
             document.done += len(document.came)
+            texts = [*document.before, *(sentence.text for sentence in document.came)]
+            document.before = last_turns(texts)
             document.came = []

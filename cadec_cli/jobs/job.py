@@ -19,7 +19,7 @@ from typing import Any
 from cadec_cli.bundle.bundle import Bundle, chosen_languages
 from cadec_cli.bundle.load import LoadedModels, convert_in_advance, default_options, seed_of
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
-from cadec_cli.decoding.preceding_context import check_context, context_of, readable
+from cadec_cli.decoding.preceding_context import check_context, context_of, readable, sentences_about
 from cadec_cli.decoding.protection.defects import judge_for
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator, choose
@@ -54,6 +54,7 @@ from cadec_cli.method.options import AUTO, TranslationOptions, with_flags
 from cadec_cli.method.searches import search_kind
 from cadec_cli.method.terms import term_origin
 from cadec_cli.parallel import JobShard, Task
+from cadec_cli.text.cast import cast_origin
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import (
     CHARACTERS,
@@ -240,6 +241,9 @@ class TranslationJob:
             origin.append(("repair", "yes"))
         origin += [*term_origin(self.options.term), *glossary_origin(self.options.glossary)]
         origin += memory_origin(self.options.memory)
+        origin += cast_origin(self.options.cast)
+        if self.options.about:
+            origin.append(("about", "\n".join(sentences_about(self.options, self.languages.target_code))))
         return tuple(origin)
 
     def check_translates(self) -> None:

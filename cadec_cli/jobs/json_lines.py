@@ -21,6 +21,7 @@ from typing import Any
 
 from cadec_cli.decoding.confidence import Confidence, Judge
 from cadec_cli.decoding.glossary.outcomes import name_outcomes, term_outcomes
+from cadec_cli.decoding.manner.outcomes import manner_outcomes
 from cadec_cli.decoding.translation import TranslatedPart, Translation
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import MAX_INPUT_BYTES, parse_json, read_lines
@@ -45,6 +46,7 @@ def json_records(translation: Translation, judge: Judge | None = None) -> list[d
             **({"room": part.nbest.room} if part.nbest.room is not None else {}),
             **confidence_record(judge.of_parts(part.source, [part]), judge),
             **_terms(part),
+            **_manner(part),
             **_choice(part),
         }
         for part in translation.parts
@@ -100,6 +102,12 @@ def _terms(part: TranslatedPart) -> dict[str, Any]:
     """What became of the terms of a glossary and of names that were found; {} if the source has none."""
     of_all = {"terms": term_outcomes([part]), "names": name_outcomes([part])}
     return {key: [one.to_dict() for one in outcomes] for key, outcomes in of_all.items() if outcomes}
+
+
+def _manner(part: TranslatedPart) -> dict[str, Any]:
+    """What became of the form of address and the gender that were asked for; {} if nothing shows them."""
+    outcomes = [one.to_dict() for one in manner_outcomes([part])]
+    return {"manner": outcomes} if outcomes else {}
 
 
 def _choice(part: TranslatedPart) -> dict[str, Any]:

@@ -7,8 +7,12 @@ second take the ids of the first, which may segment a text differently than enco
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from cadec_cli.text.token_text import TokenText
+
+if TYPE_CHECKING:
+    from cadec_cli.text.manner import Manner
 
 Ids = tuple[int, ...]
 
@@ -45,6 +49,7 @@ class NBest:
     before: str = ""
     after: str = ""
     room: int | None = None
+    manner: Manner | None = None  # how the sentence is to be said, if a user asks for that
 
     def wrap(self, text: str) -> str:
         """Put the untranslated text back around a translation."""

@@ -8,6 +8,7 @@
     defects       how many defects y has, each of which rules it out as a translation
     glossary      how many terms of a glossary y respects
     names         how many names in x y renders as the rest of the document does
+    manner        log p(form of address, gender of the speaker | what the user asks for) − log p(…)
     address       log p(form of address of y | the sentences before) − log p(form of address of y)
     fit           minus the characters of y for which its subtitles have no room, compared with the likeliest
                   hypothesis that addresses people as y does
@@ -43,6 +44,7 @@ PAIRS_CONDITIONAL, PAIRS_FREE = "pairs-conditional", "pairs-free"
 FIT = "fit"
 GLOSSARY = "glossary"  # also the name of its weight, which any objective has if there is a glossary
 NAMES = "names"  # likewise, with names that are found
+MANNER = "manner"  # also the name of its weight, which any objective has if a manner is asked for
 # What a D-LM reads: the translations before, these with their sources, or first the one and then the other.
 TARGET, PAIRS, BOTH = "target", "pairs", "both"
 READINGS = (TARGET, PAIRS, BOTH)
@@ -56,13 +58,14 @@ DEFECT_COST = 10_000.0  # more than any difference of scores, so that a sound hy
 
 # What a respected term is worth, in nats: more than most models find it unlikely. See docs/terms.md.
 GLOSSARY_WEIGHT = 25.0
+# What is asked for is certain: see `engines.manner_term` for the scale, docs/formality.md for the figures.
+MANNER_WEIGHT = 1.0
 # What a name is worth that is rendered as in the rest of the document.
 NAMES_WEIGHT = 20.0
-TERM_WEIGHTS = {GLOSSARY: GLOSSARY_WEIGHT, NAMES: NAMES_WEIGHT}
+TERM_WEIGHTS = {GLOSSARY: GLOSSARY_WEIGHT, NAMES: NAMES_WEIGHT, MANNER: MANNER_WEIGHT}
 
 # What a character is worth that is too many for its cue, in nats. See docs/translating.md.
 FIT_WEIGHT = 0.3
-
 # (terms, weights) → score; terms are numbers, arrays or tensors of one shape.
 Formula = Callable[[Mapping[str, Any], Mapping[str, float]], Any]
 
@@ -231,6 +234,11 @@ def reward_terms(inner: Objective, weight: float) -> Objective:
         terms=(*inner.terms, GLOSSARY),
         weights={**inner.weights, GLOSSARY: weight},
     )
+
+
+def follow_manner(inner: Objective, weight: float) -> Objective:
+    """The same objective with a reward for the manner that a user asks for."""
+    return inner.plus(MANNER, weight)
 
 
 def reward_names(inner: Objective, weight: float) -> Objective:

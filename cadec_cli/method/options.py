@@ -18,6 +18,7 @@ from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import (
     FIT,
     GLOSSARY,
+    MANNER,
     NAMES,
     NMT,
     OBJECTIVES,
@@ -38,7 +39,7 @@ CONTEXT_SOURCES = ("chosen", "sentence")
 LONG_SENTENCES = ("split", "refuse")
 AUTO = "auto"
 FORMALITIES = (AUTO, "formal", "informal")
-# With a formality, T is at most this: at higher temperatures the D-LM is too weak to enforce it.
+# With a formality, the beam's T is at most this: at higher temperatures the D-LM is too weak to enforce it.
 FORMALITY_TEMPERATURE = 1.0
 
 # The most hypotheses, beams and paths; memory and time grow with them.
@@ -144,7 +145,7 @@ class DecodingDefaults:
         wrong = misfits(self, _BOUNDS) + weight_misfits(self.weight)
         if wrong:
             raise CadecError("invalid decoding options: " + "; ".join(wrong))
-        # raises for weights that it does not have; those of a glossary and of names can be given to all
+        # raises for weights that it does not have; a glossary's, names' and a manner's can be given to all
         objective(self.objective, _of_objective(self.weight), self.reads)
 
 
@@ -217,14 +218,32 @@ class TranslationOptions(DecodingDefaults):
     )
     formality: str = option_field(
         AUTO,
-        f"form of address: auto (as in the context), formal or informal; the latter two set "
-        f"T = {FORMALITY_TEMPERATURE:g} unless T is given",
+        f"form of address: auto (as in the context), formal or informal; with {option('search', 'beam')} the "
+        f"latter two set T = {FORMALITY_TEMPERATURE:g} unless T is given",
         choices=FORMALITIES,
         stored=False,
     )
 
+    cast: str = option_field(
+        "",
+        "file of the people who speak: name, gender (f or m), and whom they address formally or informally",
+        str,
+        stored=False,
+        metavar="FILE",
+    )
+    about: str = option_field(
+        "",
+        "file about the text, such as a synopsis, in the target language: context of every sentence",
+        str,
+        stored=False,
+        rare=True,
+        metavar="FILE",
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "cast", fsdecode(self.cast or ""))
+        object.__setattr__(self, "about", fsdecode(self.about or ""))
         object.__setattr__(self, "term", parse_term_options(self.term))
         object.__setattr__(self, "glossary", glossary_sources(self.glossary))
         object.__setattr__(self, "memory", memory_sources(self.memory))
@@ -270,10 +289,21 @@ class TranslationOptions(DecodingDefaults):
                 f"{option('memory', self.memory[0])} needs context, and {self.without_context} reads none",
                 "rerank, lattice and beam with an objective such as c-score do",
             )
-        if self.formality != AUTO and not self.reads_context:
+        if self.cast and not self.asks_for_manner:
             raise UsageError(
-                f"{option('formality', self.formality)} needs context, and {self.without_context} reads none",
+                f"{option('search', self.search)} can't follow a cast",
+                "rerank, lattice and sentence can, which choose from n-best lists",
+            )
+        if self.about and not self.reads_context:
+            raise UsageError(
+                f"{option('about')} needs context, and {self.without_context} reads none",
                 "rerank, lattice and beam with an objective such as c-score do",
+            )
+        if self.formality != AUTO and not self.reads_context and not self.asks_for_manner:
+            raise UsageError(
+                f"{option('formality', self.formality)} needs lists or context, and {self.without_context} "
+                "has neither",
+                "rerank, lattice and sentence choose from lists; beam reads context",
             )
 
     @property
@@ -310,6 +340,16 @@ class TranslationOptions(DecodingDefaults):
     def finds_names(self) -> bool:
         """Tell whether names are found, and sentences held to their renderings: this needs lists."""
         return self.names and search_kind(self.search).needs == LISTS
+
+    @property
+    def manner_weight(self) -> float:
+        """The weight of the form of address, and of the speaker's gender, that is asked for."""
+        return self.weight.get(MANNER, TERM_WEIGHTS[MANNER])
+
+    @property
+    def asks_for_manner(self) -> bool:
+        """Tell whether sentences are to be said in a certain way, and searched for in lists."""
+        return bool(self.formality != AUTO or self.cast) and search_kind(self.search).needs == LISTS
 
     @property
     def policy(self) -> ContextPolicy:
@@ -352,9 +392,9 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     """Change the options that `flags` names.
 
     Weights and options of terms that are not named stay, unless the objective changes; the weight of pairs,
-    unless what is read changes; weights of added terms, unless the search is the beam, which scores tokens. A
-    formality lowers the temperature to `FORMALITY_TEMPERATURE`, unless one is given. From a memory
-    `FROM_MEMORY` sentences are retrieved, and with a rolling window none, unless a number is given.
+    unless what is read changes; weights of added terms, unless the search is the beam, which scores tokens.
+    With the beam, a formality lowers the temperature to `FORMALITY_TEMPERATURE`, unless one is given. From a
+    memory `FROM_MEMORY` sentences are retrieved, and with a rolling window none, unless a number is given.
     """
     known = [item.name for item in dataclasses.fields(options)]
     unknown = [name for name in flags if name not in known]
@@ -366,12 +406,13 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     if changed.get("reads", options.reads) != options.reads:
         kept.pop(PAIRS, None)
     search = changed.get("search", options.search)
-    if search in SEARCHES and search_kind(search).needs == STEPS:
+    by_steps = search in SEARCHES and search_kind(search).needs == STEPS
+    if by_steps:
         kept = {name: weight for name, weight in kept.items() if name not in OPTIONAL}
     changed["weight"] = {**kept, **named_weights(changed.get("weight"))}
     if isinstance(options, TranslationOptions):
         changed["term"] = {**(options.term if same else {}), **parse_term_options(changed.get("term"))}
-    if changed.get("formality", AUTO) != AUTO:
+    if changed.get("formality", AUTO) != AUTO and by_steps:
         changed.setdefault("temperature", min(FORMALITY_TEMPERATURE, options.temperature))
     if changed.get("rolling"):
         changed.setdefault("retrieve", 0)
@@ -383,10 +424,13 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
 def options_as_data(options: DecodingDefaults) -> dict[str, Any]:
     """Options as plain data. What earlier versions did not know is left out while it is as it always was.
 
-    That is what the D-LM reads, if it is the target, an absent glossary or memory, and names that are not
-    looked for.
+    That is what the D-LM reads, if it is the target, names that are not looked for, and an absent glossary,
+    memory, cast or text about the text.
     """
-    usual = {"reads": TARGET, "retrieve": 0, "glossary": (), "memory": (), "names": False}
+    usual = {
+        **{"reads": TARGET, "retrieve": 0, "glossary": (), "memory": (), "names": False},
+        **{"cast": "", "about": ""},
+    }
     data = dataclasses.asdict(options)
     return {name: value for name, value in data.items() if name not in usual or value != usual[name]}
 

@@ -27,6 +27,7 @@ from cadec_cli.method.objectives import (
     GLOSSARY,
     LENGTH,
     LM_TERMS,
+    MANNER,
     NAMES,
     NMT,
     Objective,
@@ -116,8 +117,8 @@ _OWN = (
         "cadec_cli.engines.context_free_terms:overflow",
     ),
 )
-# Terms that every search computes itself, or that protection, a glossary and names add.
-_COMPUTED_ELSEWHERE = (NMT, *LM_TERMS, DEFECTS, GLOSSARY, NAMES)
+# Terms that every search computes itself, or that protection, a glossary, names and a manner add.
+_COMPUTED_ELSEWHERE = (NMT, *LM_TERMS, DEFECTS, GLOSSARY, NAMES, MANNER)
 
 TERMS: Registry[Term] = Registry("cadec.terms", Term, {one.name: one for one in _OWN})
 

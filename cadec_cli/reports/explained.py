@@ -13,7 +13,8 @@ from typing import Any
 
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explain import ExplainedTranslation, Explanation, TokenPMI
-from cadec_cli.decoding.glossary.outcomes import term_outcomes
+from cadec_cli.decoding.glossary.outcomes import KEPT, term_outcomes
+from cadec_cli.decoding.manner.outcomes import manner_outcomes
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveScorer, Failure, ScorerResult, SetResults
 from cadec_cli.evaluation.contrastive.sets import SAMPLES
@@ -21,7 +22,7 @@ from cadec_cli.jobs.cue_checks import CueChecks
 from cadec_cli.jobs.in_step import SegmentRecord, SideOutput
 from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.method.objectives import NMT, pmi_of
-from cadec_cli.method.options import TranslationOptions
+from cadec_cli.method.options import AUTO, TranslationOptions
 from cadec_cli.reports.page import (
     Figures,
     Page,
@@ -142,7 +143,10 @@ def translated_segment(explained: ExplainedTranslation, judge: Judge) -> ReportS
         explained.sentence_level,
         confidence.value if confidence is not None else None,
         confidence.reasons if confidence is not None and flagged else (),
-        tuple(map(str, term_outcomes(translation.parts))),
+        (
+            *map(str, term_outcomes(translation.parts)),
+            *(str(one) for one in manner_outcomes(translation.parts) if one.outcome != KEPT),
+        ),
         parts=tuple(
             _part(part, explanation)
             for part, explanation in zip(translation.parts, explanations, strict=True)
@@ -194,6 +198,9 @@ def _facts(options: TranslationOptions) -> dict[str, str]:
     if options.glossary:
         names = ("typed in" if is_written_out(source) else Path(source).name for source in options.glossary)
         facts["glossary"] = f"{', '.join(names)}, {options.glossary_weight:g} per term"
+    if options.formality != AUTO:
+        facts["formality"] = options.formality
+    facts |= {name: Path(given).name for name in ("cast", "about") if (given := getattr(options, name))}
     return facts | {"hypotheses": str(options.list_size)}
 
 

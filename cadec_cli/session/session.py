@@ -29,7 +29,7 @@ from cadec_cli.method.objectives import PAIRS
 from cadec_cli.method.options import TranslationOptions, options_record
 from cadec_cli.method.retrieval import NOTHING, EarlierSentences
 from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
-from cadec_cli.text.documents import Document
+from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.name_memory import NameMemory
 from cadec_cli.text.protected.core import Core
@@ -154,8 +154,8 @@ class Session:
         self.direction = direction or Direction()
         self.language = iso_code(self.direction.source) if self.direction.source else ""
         self._translator = self._translating(options)
-        # By formality and memory: what is encoded and read once.
-        self._policies: dict[tuple[str, Sequence[str]], ContextPolicy] = {}
+        # By formality, what the text is about, and memory: what is encoded and read once.
+        self._policies: dict[tuple[str, str, Sequence[str]], ContextPolicy] = {}
         self._known: tuple[list[Entry], NameMemory] = [], self._translator.new_names()
         self.changed: int | None = None  # the sentence of the current document that a person changed last
         self.begin(documents, after)
@@ -224,7 +224,9 @@ class Session:
         clean = line.encode("utf-8", "replace").decode("utf-8")
         return split_sentences(clean, self.language)
 
-    def translate(self, sentences: Sequence[str], *, speakers: bool | None = None) -> Iterator[Entry]:
+    def translate(
+        self, sentences: Sequence[str | Sentence], *, speakers: bool | None = None
+    ) -> Iterator[Entry]:
         """Continue the current document; each sentence is added to it before it is yielded.
 
         `speakers` tells whether they come from subtitles; None means the same as the sentence before them.
@@ -353,7 +355,7 @@ class Session:
         before = self._before(place)
         needs = search_kind(options.search).needs
         # else the S-NMT read another text, or its lists lack candidates
-        alike = options.protect == entry.options.protect and options.glossary == entry.options.glossary
+        alike = _lists_like(options) == _lists_like(entry.options)
         if alike and needs == LISTS == search_kind(entry.options.search).needs:
             if self.options.finds_names and not entry.picked:
                 learn_entry(names, entry)
@@ -365,7 +367,10 @@ class Session:
         if entry.picked or needs == PASSAGES:  # picked from other hypotheses, or depends on the source alone
             return entry
         document = Document.of([entry.source], speakers=entry.speakers)
-        (again,) = self._translator.translate_documents([document], contexts=[before], growing=[names])
+        sources = [part.source for earlier in self.current[:place] for part in earlier.parts]
+        (again,) = self._translator.translate_documents(
+            [document], contexts=[before], before=[sources], growing=[names]
+        )
         return self._entry(entry.source, again.parts, before, options, entry.speakers)
 
     def _with_choice_of(self, part: TranslatedPart, other: TranslatedPart) -> TranslatedPart:
@@ -540,13 +545,13 @@ class Session:
         return policy.read(before, fits, source).without_memory()
 
     def _policy(self, options: TranslationOptions) -> ContextPolicy:
-        """Return the options' policy, with the seed for their formality and with the memory.
+        """Return the options' policy, with the seed and with the memory.
 
         The seed is encoded and the memory read once. A memory of earlier sentences may be gone.
         """
         if options.memory != self.options.memory:
             options = dataclasses.replace(options, memory=())
-        key = options.formality, options.memory
+        key = options.formality, options.about, options.memory
         if key not in self._policies:
             self._policies[key] = context_policy(self.models, options)
         made = self._policies[key]
@@ -556,6 +561,11 @@ class Session:
             seed_sources=made.seed_sources,
             translation_memory=made.translation_memory,
         )
+
+
+def _lists_like(options: TranslationOptions) -> tuple[object, ...]:
+    """Return what lists depend on, beside the models: their hypotheses, and the candidates among them."""
+    return options.protect, options.glossary, options.formality, options.cast
 
 
 def learn_entry(memory: NameMemory, entry: Entry) -> None:

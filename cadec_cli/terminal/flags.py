@@ -173,7 +173,7 @@ def _flag(item: "dataclasses.Field[Any]", panel: str, source: str) -> Any:
     name = "--" + item.name.replace("_", "-")
     declaration = f"{name}/--no-{name[2:]}" if kind is bool else name
     text = _sentence(as_flags(item.metadata["help"]))
-    if item.default is not None:
+    if item.default not in (None, ""):
         default = item.default
         if kind is bool:
             default = "on" if item.default else "off"

@@ -24,6 +24,7 @@ from cadec_cli.terminal.console import write_result
 if TYPE_CHECKING:
     from cadec_cli.bundle.load import LoadedModels
     from cadec_cli.decoding.confidence import FlaggedSentence
+    from cadec_cli.decoding.manner.outcomes import UnmetDemands
     from cadec_cli.decoding.translation import Translation
     from cadec_cli.jobs.by_document import BulkTranslation
     from cadec_cli.jobs.cue_checks import CueChecks
@@ -181,18 +182,20 @@ def write_translations(
     resume: bool = False,
     flagging: bool = False,
     written: Written = lambda number, file, texts: None,
+    unmet: UnmetDemands | None = None,
 ) -> list[FlaggedSentence]:
     """Write files in their layout, or JSON lines, to the requested output; return the flagged sentences.
 
     On standard output, sentences are flagged only with `flagging`: the list of a stream may never end.
-    `written` is called with each file that is complete.
+    `written` is called with each file that is complete; `unmet` counts the sentences that are not as
+    demanded.
     """
     from cadec_cli.decoding.confidence import FlagCollector
     from cadec_cli.errors import Interrupted
     from cadec_cli.jobs.in_step import FileTranslation
 
     if isinstance(work, FileTranslation) and work.plan is not None:
-        return work.to_files(
+        flagged = work.to_files(
             json_lines=json_lines,
             resume=resume,
             track=_track,
@@ -200,6 +203,9 @@ def write_translations(
             damaged=console.warn,
             written=written,
         )
+        if unmet is not None:
+            unmet.add_flagged(flagged)
+        return flagged
     flags = FlagCollector(work.judge)
     done = 0
 
@@ -210,6 +216,7 @@ def write_translations(
             done += 1  # the next one is asked for when this one has been written
 
     in_order = translations_in_order(work)
+    in_order = in_order if unmet is None else unmet.watch(in_order)
     translations = count_done(flags.watch(in_order) if flagging else in_order)
     pieces = (work.json_lines if json_lines else work.restore)(translations, written)
     try:
@@ -227,14 +234,34 @@ def write_translations(
     return flags.found
 
 
+def note_unmet(unmet: UnmetDemands | None) -> None:
+    """Say how many sentences are not as demanded."""
+    for flag, count in unmet.found.most_common() if unmet is not None else ():
+        sentences = "sentence is" if count == 1 else "sentences are"
+        console.note(f"{count:,} {sentences} {flag}; --flag lists {'it' if count == 1 else 'them'}")
+
+
 def write_by_document(
-    work: BulkTranslation, pool: WorkerPool, *, resume: bool, flagging: bool, written: Written
+    work: BulkTranslation,
+    pool: WorkerPool,
+    *,
+    resume: bool,
+    flagging: bool,
+    written: Written,
+    unmet: UnmetDemands | None = None,
 ) -> None:
     """Have a pool translate; with `flagging`, list the flagged sentences."""
     from cadec_cli.terminal.views.translations import show_flagged_of_files
 
     survey = work.survey(lambda files, total: console.track(files, "read", total, "files"))
     found: dict[int, Sequence[FlaggedSentence]] = {}
+
+    def doubted(number: int, flagged: Sequence[FlaggedSentence]) -> None:
+        if flagging:
+            found[number] = flagged
+        if unmet is not None:
+            unmet.add_flagged(flagged)
+
     work.run(
         pool,
         survey,
@@ -242,7 +269,7 @@ def write_by_document(
         count=lambda done, total: console.track(done, "translate", total, "sentences"),
         resumed=_note_resumed,
         damaged=console.warn,
-        doubted=found.__setitem__ if flagging else None,
+        doubted=doubted if flagging or unmet is not None else None,
         written=written,
     )
     if flagging:

@@ -67,6 +67,15 @@ _ADDRESS: dict[str, _Forms] = {
 ADDRESS_LANGUAGES = tuple(_ADDRESS)
 
 
+def address_words(form: str, language: str) -> tuple[str, ...]:
+    """The pronouns and possessives of a form of address, T or V; with capitals if only these tell."""
+    forms = _ADDRESS.get(base_language(language))
+    if forms is None:
+        return ()
+    words = sorted(forms.familiar if form == "T" else forms.polite)
+    return tuple(word.capitalize() if form == "V" and forms.capitals else word for word in words)
+
+
 def address(text: str, language: str) -> str | None:
     """The form of address in a text: "T" or "V"; None if it has neither, or both, or no forms are known."""
     found = addresses(text, language)

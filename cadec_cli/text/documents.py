@@ -15,16 +15,19 @@ T = TypeVar("T")
 class Sentence:
     """One sentence without the white space around it.
 
-    `place` is where a person finds it in the file, such as a line number or a time. Sentences that differ
-    only in that are equal. `given` is its translation, if the file has one: it is not translated again, and
-    only read as the context of the sentences that follow. `room` is how many characters its translation may
-    have to fit its cues; None if nobody asked, or if it is not from subtitles.
+    `place` is where a person finds it in the file, such as a line number or a time; `speaker` is who says it,
+    if the file tells; `goes_on` says that it is in one line with the sentence before it. Sentences that
+    differ only in these are equal. `given` is its translation, if the file has one: it is not translated
+    again, and only read as the context of the sentences that follow. `room` is how many characters its
+    translation may have to fit its cues; None if nobody asked, or if it is not from subtitles.
     """
 
     text: str
     place: str = field(default="", compare=False)
     given: str = ""
     room: float | None = None
+    speaker: str = field(default="", compare=False)
+    goes_on: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,12 @@ class Document:
     def texts(self) -> tuple[str, ...]:
         """The sentences as plain strings."""
         return tuple(sentence.text for sentence in self.sentences)
+
+    @property
+    def speaker_names(self) -> tuple[str, ...]:
+        """Who says each sentence, as far as the file tells beside its text; empty if it tells nothing."""
+        names = tuple(sentence.speaker for sentence in self.sentences)
+        return names if any(names) else ()
 
     @property
     def given(self) -> dict[int, str]:

@@ -46,8 +46,13 @@ def test_what_comes_before_is_read_before_the_first_document_only(
 @pytest.mark.parametrize(
     ("flags", "message", "code"),
     [
-        (["--formality", "formal", "--search", "sentence"], "--search sentence reads none", 2),
-        (["--formality", "formal", "--objective", "shallow-fusion"], "shallow-fusion reads none", 2),
+        (["--formality", "formal", "--search", "doc-nmt"], "--search doc-nmt has neither", 2),
+        (["--cast", "before.txt", "--search", "beam"], "--search beam can't follow a cast", 2),
+        (["--cast", "before.txt"], "no tab", 1),
+        (["--cast", "nowhere.tsv"], "no such file", 1),
+        (["--cast", "-"], "needs a file", 2),
+        (["--about", "before.txt", "--search", "sentence"], "--search sentence reads none", 2),
+        (["--about", "empty.txt"], "no sentences", 1),
         (["--after", "before.txt", "--search", "sentence"], "--search sentence reads none", 2),
         (["--after", "nowhere.txt"], "no such file", 1),
         (["--after", "empty.txt"], "no sentences", 1),

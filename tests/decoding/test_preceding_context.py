@@ -18,7 +18,7 @@ from cadec_cli.errors import CadecError, Interrupted, UsageError
 from cadec_cli.jobs.in_step import FileTranslation
 from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.context import Context, ContextPolicy
-from cadec_cli.method.options import TranslationOptions, with_flags
+from cadec_cli.method.options import TranslationOptions
 from cadec_cli.session.session import Session
 from cadec_cli.text.formats import read_text_file
 from tests.helpers.fakes import TableLM, TableNMT, WordText
@@ -239,20 +239,35 @@ def test_what_comes_before_a_session_comes_before_its_first_document() -> None:
     assert len(session.in_use.sentences) == 2
 
 
-def test_a_formality_lowers_the_temperature_unless_one_is_given() -> None:
-    shipped = TranslationOptions(temperature=4.0)
-    assert with_flags(shipped, {"formality": "formal"}).temperature == 1
-    assert with_flags(shipped, {"formality": "formal", "temperature": 2.0}).temperature == 2
-    assert with_flags(shipped, {"formality": "auto"}) == shipped
-    assert with_flags(TranslationOptions(temperature=0.5), {"formality": "formal"}).temperature == 0.5
-
-
 def test_what_reads_no_context_has_no_formality() -> None:
-    for options in ({"search": "sentence"}, {"objective": "shallow-fusion"}, {"search": "doc-nmt"}):
+    """Lists need no context, but forms that are known in the target language."""
+    with pytest.raises(UsageError, match="formality"):
+        TranslationOptions(formality="formal", search="doc-nmt")
+    for options in ({"search": "sentence"}, {"objective": "shallow-fusion"}):
+        asked = TranslationOptions(formality="formal", **options)  # type: ignore[arg-type]
         with pytest.raises(UsageError, match="formality"):
-            TranslationOptions(formality="formal", **options)  # type: ignore[arg-type]
+            Translator(models(), asked)
     with pytest.raises(CadecError, match="formality must be one of auto, formal, informal"):
         TranslationOptions(formality="rude")
     with pytest.raises(CadecError, match="formal"):
         context_policy(ModelSet(NMT, TableLM(LM)), TranslationOptions(formality="formal"))
     assert context_policy(models(), TranslationOptions()) == ContextPolicy(3)
+
+
+def test_a_text_about_the_text_stays_before_all_sentences(tmp_path: Path) -> None:
+    about = tmp_path / "about.txt"
+    about.write_text("senor\n\nsenor bon\n", "utf-8")
+    options = TranslationOptions(context=1, about=str(about))
+    found = translations(options)
+    assert texts(found) == ["vos videz", *["si"] * 4, "vos vadez", "si", "vos vadez", "vos videz"]
+    policy = context_policy(models(), options)
+    assert len(policy.seed) == 2 and policy.seed_pairs == () and policy.seed_sources == ("", "")
+    both = context_policy(models(), dataclasses.replace(options, formality="informal"))
+    assert len(both.seed) == 3 and [pair.target for pair in both.seed_pairs] == ["amico"]
+    assert texts([*Session(models(), options).translate(DOCUMENTS[0])]) == texts(found)[:6]  # type: ignore[arg-type]
+    assert len(context_policy(models(10), options).seed) == 1  # most positions are the text's own
+    with pytest.raises(CadecError, match="too long for the D-LM"):
+        context_policy(models(4), options)
+    about.write_text(" \n", "utf-8")
+    with pytest.raises(CadecError, match="no sentences"):
+        context_policy(models(), options)

@@ -1,5 +1,7 @@
 """Options: what follows from them, what is refused, and how weights are named."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,12 +41,14 @@ def test_flags_replace_what_they_name_and_nothing_else() -> None:
         with_flags(options, {"colour": "red"})
 
 
-def test_a_formality_lowers_the_temperature_unless_one_is_given() -> None:
+def test_a_formality_lowers_the_temperature_of_the_beam_unless_one_is_given() -> None:
     options = TranslationOptions(temperature=4.0)
-    assert with_flags(options, {"formality": "formal"}).temperature == FORMALITY_TEMPERATURE
-    assert with_flags(options, {"formality": "formal", "temperature": 8.0}).temperature == 8.0
-    assert with_flags(TranslationOptions(temperature=0.5), {"formality": "formal"}).temperature == 0.5
-    assert with_flags(options, {"formality": "auto"}).temperature == 4.0
+    assert with_flags(options, {"formality": "formal"}).temperature == 4.0  # lists need no such help
+    beam = dataclasses.replace(options, search="beam")
+    assert with_flags(beam, {"formality": "formal"}).temperature == FORMALITY_TEMPERATURE
+    assert with_flags(beam, {"formality": "formal", "temperature": 8.0}).temperature == 8.0
+    assert with_flags(dataclasses.replace(beam, temperature=0.5), {"formality": "formal"}).temperature == 0.5
+    assert with_flags(beam, {"formality": "auto"}).temperature == 4.0
 
 
 @pytest.mark.parametrize(
@@ -76,7 +80,9 @@ def test_what_a_search_makes_of_the_options(search: str, size: int, rolling: boo
         ({"alpha": -1.0}, "alpha"),
         ({"search": "beam", "objective": "pmi"}, "does not look at the source"),
         ({"search": "beam", "objective": "bayes"}, "scores whole sentences"),
-        ({"search": "sentence", "formality": "formal"}, "reads none"),
+        ({"search": "doc-nmt", "formality": "formal"}, "has neither"),
+        ({"search": "beam", "cast": "cast.tsv"}, "can't follow a cast"),
+        ({"search": "sentence", "about": "about.txt"}, "reads none"),
     ],
 )
 def test_impossible_options_are_refused(given_options: dict[str, object], problem: str) -> None:

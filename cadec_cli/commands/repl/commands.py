@@ -78,6 +78,8 @@ def with_option(options: TranslationOptions, name: str, value: str) -> Translati
         if value.lower() == "default":
             return dataclasses.replace(options, term={})
         return with_flags(options, {"term": [value]})
+    if item.name in ("cast", "about"):
+        return with_flags(options, {item.name: "" if value.lower() == "off" else value})
     if item.name == "glossary":
         return dataclasses.replace(options, glossary=() if value.lower() == "off" else (value,))
     if item.name == "memory":
@@ -116,6 +118,8 @@ def _format_value(value: Any, name: str, options: TranslationOptions) -> str:
             used[objectives.GLOSSARY] = options.glossary_weight
         if options.finds_names:
             used[objectives.NAMES] = options.names_weight
+        if options.asks_for_manner:
+            used[objectives.MANNER] = options.manner_weight
         weights = ", ".join(f"{key}={number:g}" for key, number in used.items())
         return weights if value and weights else f"{weights or 'none'} (default)"
     if name == "glossary":
@@ -124,6 +128,8 @@ def _format_value(value: Any, name: str, options: TranslationOptions) -> str:
         return ", ".join(value) or "none"
     if name == "term":
         return ", ".join(f"{key}={text}" for key, text in value.items()) or "none"
+    if name in ("cast", "about"):
+        return value or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -228,17 +234,19 @@ def auto(repl: Repl, rest: str) -> None:
 
 
 def _address(repl: Repl, formality: str) -> None:
-    """Set the formality and, unless it is auto, a temperature at which it has an effect."""
+    """Set the formality; with the beam, also a temperature at which it has an effect."""
     before = repl.session.options
     flags: dict[str, Any] = {"formality": formality}
     if formality == AUTO and repl.unheard is not None:
         flags["temperature"] = repl.unheard
     repl.session.configure(with_flags(before, flags))
+    lowered = repl.session.options.temperature != before.temperature
     if AUTO in (formality, before.formality):
-        repl.unheard = before.temperature if formality != AUTO else None
+        repl.unheard = before.temperature if formality != AUTO and lowered else None
     repl.save()
     said = "as the context suggests" if formality == AUTO else formality
-    console.note(f"address is {said} from the next sentence on, at T {repl.session.options.temperature:g}")
+    at = f", at T {repl.session.options.temperature:g}" if lowered else ""
+    console.note(f"address is {said} from the next sentence on{at}; /redo 0 chooses again for all")
 
 
 def glossary(repl: Repl, rest: str) -> None:

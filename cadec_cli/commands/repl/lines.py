@@ -20,6 +20,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import MAX_INPUT_BYTES, MAX_LINE_LENGTH
 from cadec_cli.session.session import Entry, Session
 from cadec_cli.terminal import console
+from cadec_cli.text.documents import Sentence
 
 
 class Quit(Exception):  # noqa: N818 - it is not an error
@@ -148,7 +149,9 @@ class Repl:
         return f"did you mean /{near[0]}? /help lists all" if near else "/help lists all"
 
     def _translate(self, line: str) -> None:
-        for entry in self.session.translate(self.session.sentences(line)):
+        sentences = self.session.sentences(line)
+        in_line = [Sentence(text, goes_on=number > 0) for number, text in enumerate(sentences)]
+        for entry in self.session.translate(in_line):
             self.save(at_once=not self._more)
             self.show(entry)
             judge = self.session.judge

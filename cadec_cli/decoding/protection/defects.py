@@ -15,7 +15,9 @@ from functools import partial
 from typing import Any
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge, nothing_wrong
+from cadec_cli.decoding.manner.outcomes import manner_flags
 from cadec_cli.decoding.translation import TranslatedPart
+from cadec_cli.engines.manner_term import MannerTerm
 from cadec_cli.engines.protocols import AnyTerm
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import DEFECTS, GLOSSARY, NAMES
@@ -138,12 +140,22 @@ def _count(counted: int | None) -> float:
     return float(counted)
 
 
-def with_counted_terms(extra_terms: tuple[AnyTerm, ...], options: TranslationOptions) -> tuple[AnyTerm, ...]:
-    """Add the terms that were counted when lists were made: defects, and respected entries of a glossary."""
-    names = (NamesTerm(),) if options.finds_names else ()
+def with_counted_terms(
+    extra_terms: tuple[AnyTerm, ...], options: TranslationOptions, *, manner: bool = False
+) -> tuple[AnyTerm, ...]:
+    """Add the terms of what is known of lists when they are made.
+
+    These are the manner of their sentences, if one is asked for, and what was counted: defects, respected
+    entries of a glossary, and names.
+    """
+    counted: list[AnyTerm] = [MannerTerm()] if manner else []
     if options.glossary:
-        return (*extra_terms, DefectTerm(), GlossaryTerm(), *names)
-    return (*extra_terms, DefectTerm(), *names) if options.protect else (*extra_terms, *names)
+        counted += [DefectTerm(), GlossaryTerm()]
+    elif options.protect:
+        counted.append(DefectTerm())
+    if options.finds_names:
+        counted.append(NamesTerm())
+    return (*extra_terms, *counted)
 
 
 def glossary_of(options: TranslationOptions, language: str) -> Glossary | None:
@@ -231,7 +243,7 @@ def judge_for(options: TranslationOptions, language: str, below: float = FLAG_BE
     Terms that a translation must have are defects too, where they are missing. The language is that of the
     source.
     """
-    if not options.protect and not options.glossary:
+    if not options.protect and not options.glossary and not options.asks_for_manner:
         return Judge(below, nothing_wrong)
     glossary = glossary_of(options, language)
     finds = partial(sentence_defects, language=language, glossary=glossary, protect=options.protect)
@@ -258,4 +270,4 @@ def sentence_defects(
     said = " ".join(
         part.source if one is None else one.text for part in parts for one in [part.chosen_hypothesis]
     )
-    return (*missing_terms(core, said), *found)
+    return (*missing_terms(core, said), *manner_flags(parts), *found)

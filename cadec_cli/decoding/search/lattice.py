@@ -34,11 +34,13 @@ from cadec_cli.method.objectives import (
     FREE,
     GLOSSARY,
     LM_TERMS,
+    MANNER,
     NAMES,
     NMT,
     PAIRS,
     TARGET,
     Objective,
+    follow_manner,
     penalise_defects,
     reward_names,
     reward_terms,
@@ -71,6 +73,7 @@ def _search(
     objective = options.weighted_objective
     names = {name for source in extra_terms for name in source.names}
     chosen = reward_terms(objective, options.glossary_weight) if GLOSSARY in names else objective
+    chosen = follow_manner(chosen, options.manner_weight) if MANNER in names else chosen
     chosen = reward_names(chosen, options.names_weight) if NAMES in names else chosen
     policy = context_policy(models, options)
     # With a seed, what was chosen says more than the lists, which do not know what the user asked for.

@@ -96,7 +96,10 @@ class PlainLines:
         places = [0, *(place for span in spans for place in span), len(text)]
         *gaps, last = (text[start:stop] for start, stop in zip(places[::2], places[1::2], strict=True))
         return Line(
-            tuple(Sentence(text[start:stop], f"line {self._number}") for start, stop in spans),
+            tuple(
+                Sentence(text[start:stop], f"line {self._number}", goes_on=number > 0)
+                for number, (start, stop) in enumerate(spans)
+            ),
             PlainLayout((*gaps, last + end), tuple(text[start:stop] for start, stop in spans)),
             ends_before=not spans,
         )

@@ -17,11 +17,13 @@ import re
 from dataclasses import dataclass, field, replace
 
 from cadec_cli.text.glossary.entries import Glossary, Mention
+from cadec_cli.text.manner import Manner
 from cadec_cli.text.markup import Tag, take_out_tags
 from cadec_cli.text.protected.spans import Span, find_spans, has_words
 from cadec_cli.text.sentences import base_language, visible_span
 
 _NAME_WORDS = 3
+_NAME_WITHIN = 400  # characters of a sentence
 _NAME = re.compile(r"([^\s:][^:\n]{0,58}?)\s?:(?=\s|$)\s*")
 _ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^][]*\])$")  # JOHN (quietly):
 _NAME_WORD = re.compile(r"[^\W\d_](?:[^\W_]|['’.-])*$|#?\d{1,3}$|&$")
@@ -107,6 +109,20 @@ def speaker_name(text: str) -> int:
     return found.end() if named and speech and not speech[1].islower() else 0
 
 
+def name_in(text: str) -> str:
+    """Return the name before a colon among the affixes that a sentence has in subtitles; "" if none."""
+    text = text[:_NAME_WITHIN]
+    start, end = visible_span(text, 0, len(text))
+    while start < end:
+        before, after = _outermost(text[start:end], True)
+        if not before and not after:
+            break
+        if before and before == speaker_name(text[start:end]):
+            return text[start : start + before].strip().rstrip(":").rstrip()
+        start, end = visible_span(text, start + before, end - after)
+    return ""
+
+
 def _outermost(text: str, speakers: bool) -> tuple[int, int]:
     """Return the lengths of the outermost affix at the beginning and at the end of a text."""
     for around in _AROUND:
@@ -132,7 +148,8 @@ class Core:
     """A sentence taken apart: before + text (with its tags, and in its case) + after is the sentence.
 
     `spans` are those parts of the text that a translation has to have as they are; `mentions` are the terms
-    of a glossary in the text, and `names` the names in it whose renderings the document tells.
+    of a glossary in the text, and `names` the names in it whose renderings the document tells. `manner` is
+    how it is to be said, if a user asks for that.
     """
 
     before: str
@@ -143,6 +160,7 @@ class Core:
     capitals: bool = False
     mentions: tuple[Mention, ...] = field(default=(), repr=False)
     names: tuple[Mention, ...] = field(default=(), repr=False)
+    manner: Manner | None = None
 
     @classmethod
     def whole(cls, text: str) -> Core:
@@ -157,6 +175,10 @@ class Core:
         kept = (mention.span for mention in mentions if mention.entry.keep)
         spans = sorted([*self.spans, *kept], key=lambda span: span.start)
         return replace(self, spans=tuple(spans), mentions=mentions)
+
+    def with_manner(self, manner: Manner | None) -> Core:
+        """Return the core with the manner that is asked for, unless it has nothing to say."""
+        return replace(self, manner=manner) if manner is not None and self.text else self
 
     def with_names(self, names: Glossary | None) -> Core:
         """Return the core with the names that were found in the document, outside spans and other terms."""

@@ -140,16 +140,17 @@ def test_a_mistake_is_said_and_changes_nothing(pipe: Pipe, line: str, message: s
 
 
 def test_address_can_be_said_and_taken_back(pipe: Pipe) -> None:
-    assert pipe("/formal", "you see") == ["vos videz"] and "T 1" in pipe.err
+    pipe("/set T 1")
+    assert pipe("/formal", "you see") == ["vos videz"] and "address is formal" in pipe.err
     assert "formal" in toolbar(pipe.repl) and "context 1" in toolbar(pipe.repl)
     assert pipe("/informal", "you see", "/redo 0")[0] == "tu vides"
     assert [entry.text for entry in pipe.repl.session.current] == ["tu vides", "tu vides"]
     pipe("/auto")
-    assert pipe.repl.session.options == TranslationOptions(temperature=2.0)
-    assert pipe("/set formality formal", "you go") == ["vos vadez"] and "T 1" in pipe.err
-    assert pipe("/set search sentence", fails=True) == [] and "reads none" in pipe.err
+    assert pipe.repl.session.options == TranslationOptions(temperature=1.0)
+    assert pipe("/set formality formal", "you go") == ["vos vadez"] and "is formal" in pipe.err
+    assert pipe("/set search sentence", fails=True) == [] and "is not possible" in pipe.err
 
 
-def test_where_nothing_reads_context_there_is_no_formality(pipe: Pipe) -> None:
+def test_without_context_and_known_forms_there_is_no_formality(pipe: Pipe) -> None:
     assert pipe("/set search sentence", "/formal", "you see", fails=True) == ["tu vides"]
-    assert "reads none" in pipe.err and pipe.repl.session.options.formality == "auto"
+    assert "is not possible" in pipe.err and pipe.repl.session.options.formality == "auto"

@@ -31,6 +31,7 @@ _TIME = re.compile(
 )
 _TORN_TIME = re.compile(r"[\d:,.\s>-]+$")
 _ASS_EVENT = re.compile(r"\s*(Dialogue|Comment):((?:[^,\r\n]*,){9})?")
+_VOICE = re.compile(r"\s*<v(?:\.[^\s<>]*)?[ \t]+([^<>\r\n]{1,100})>")
 _TTML_BREAK = re.compile(r"\s*<(?:\w+:)?br\s*/>\s*")
 _ASS_BREAK = re.compile(r"\\[Nn]")
 _ASS_PLACE = re.compile(r"\{[^{}]*\\(?:(?:pos|move|org|i?clip|t)\(|(?:fr[xyz]?|fa[xy])[-\d.])")
@@ -40,7 +41,10 @@ _KARAOKE = re.compile(r"\{[^{}]*\\(?:k[fot]?|K)\d")
 
 @dataclass(frozen=True)
 class Cue:
-    """A cue with text: times in milliseconds, and a style, which differs between voices and signs."""
+    """A cue with text: times in milliseconds, and a style, which differs between voices and signs.
+
+    `speaker` is who says it, if the format has a place for that, and it is filled in.
+    """
 
     start: int
     end: int
@@ -49,6 +53,7 @@ class Cue:
     span: Span  # of all its lines in the file, tags included
     number: int = 0  # among all cues of the file, from 1; comments of SubStation count, as in its editors
     positioned: bool = False  # at a place of its own on the screen
+    speaker: str = ""
 
 
 @dataclass(frozen=True)
@@ -147,8 +152,18 @@ def _timed_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[
         kept = trim(block.lines, position == len(blocks) - 1)
         found = [cue_line(text, line.start, line.end, subtitle_format, tags=tags) for line in kept]
         span = (kept[0].start, kept[-1].end) if kept else (0, 0)
+        voice = _VOICE.match(text, kept[0].start) if kept and subtitle_format == "vtt" else None
+        speaker = " ".join(html.unescape(voice[1]).split()) if voice else ""
         cues.append(
-            Cue(block.start, block.end, "", tuple(line for line in found if line), span, position + 1)
+            Cue(
+                block.start,
+                block.end,
+                "",
+                tuple(line for line in found if line),
+                span,
+                position + 1,
+                speaker=speaker,
+            )
         )
     return cues
 
@@ -307,7 +322,8 @@ def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cu
             start = stop.end() if stop else line.end
         lines = tuple(part for part in found if part)
         positioned = _ASS_PLACE.search(event.text) is not None
-        cues.append(Cue(event.start, event.end, event.style, lines, (first, line.end), number, positioned))
+        span, actor = (first, line.end), " ".join(event.name.split())
+        cues.append(Cue(event.start, event.end, event.style, lines, span, number, positioned, actor))
     return cues
 
 

@@ -44,7 +44,7 @@ from cadec_cli.text.formats.subtitles.sdh import drop_sdh
 from cadec_cli.text.formats.subtitles.ttml import ttml_line_break, ttml_with_language
 from cadec_cli.text.formats.subtitles.wrapping import Ruler, divide, join, separator, wrap
 from cadec_cli.text.markup import TAGS, Tag, without_tags
-from cadec_cli.text.protected.core import speaker_name
+from cadec_cli.text.protected.core import name_in, speaker_name
 from cadec_cli.text.sentences import Span, stays_open
 
 
@@ -238,14 +238,23 @@ def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout
     ranges = []
     for cues in _documents(find_cues(source.text, source.format, source.name, tags=source.tags)):
         first = len(builder.sentences)
+        speaker, cue = "", -1
         for run in _runs(cues, source.language):
-            builder.add(run, cues)
+            number, line = run[0]
+            # who begins to speak goes on until the end of the cue, or until a dash
+            if number != cue or line.speaker:
+                speaker = "" if line.speaker else cues[number].speaker
+            speaker = name_in(line.visible_text) or speaker
+            builder.add(run, cues, speaker)
+            speaker, cue = speaker if run[-1][0] == number else cues[run[-1][0]].speaker, run[-1][0]
         if len(builder.sentences) > first:
             ranges.append((first, len(builder.sentences)))
     rooms = builder.rooms(source)
     sentences = [
-        Sentence(one.text, clock(start), room=room)
-        for one, start, room in zip(builder.sentences, builder.starts, rooms, strict=True)
+        Sentence(one.text, clock(start), room=room, speaker=speaker)
+        for one, start, speaker, room in zip(
+            builder.sentences, builder.starts, builder.speakers, rooms, strict=True
+        )
     ]
     documents = tuple(Document(tuple(sentences[first:last]), speakers=True) for first, last in ranges)
     return documents, builder.layout(source, markup_of(source.format))
@@ -325,9 +334,10 @@ class _Builder:
     language: str
     sentences: list[PlacedSentence] = field(default_factory=list)  # cells are numbered as they are found
     starts: list[int] = field(default_factory=list)  # of each sentence, in milliseconds
+    speakers: list[str] = field(default_factory=list)  # of each sentence; empty where that is not known
     cells: list[_CellDraft] = field(default_factory=list)
 
-    def add(self, run: _Run, cues: list[Cue]) -> None:
+    def add(self, run: _Run, cues: list[Cue], speaker: str) -> None:
         """Split a stretch of lines into sentences, and its lines into cells."""
         text = seen = ""
         places: list[Span] = []
@@ -353,6 +363,7 @@ class _Builder:
         for (start, end), found in zip(spans, shares, strict=True):
             own = tuple(tag.text for tag in _inside(tags, start, end))
             self.sentences.append(PlacedSentence(text[start:end], own, tuple(found)))
+            self.speakers.append(speaker)
             self.starts.append(cues[run[_overlapping(places, start, end)[0]][0]].start)
 
     def rooms(self, source: Source) -> list[float | None]:

@@ -366,6 +366,22 @@ def glossary(name: str) -> Callable[[Path], None]:
     return load
 
 
+def cast(directory: Path) -> None:
+    """Everybody of a cast is known by every name, and may be addressed."""
+    from cadec_cli.text.cast import Conversation, read_cast
+    from cadec_cli.text.documents import Sentence
+
+    (path,) = directory.iterdir()
+    found = read_cast(str(path))
+    assert found.people
+    conversation = Conversation(found, "ru")
+    for person in found.people:
+        for name in person.names:
+            assert name in found
+            manner, _ = conversation.follow(Sentence("Hello.", "", speaker=name), speakers=True)
+            assert (manner.gender if manner is not None else "") == person.gender
+
+
 def translation_memory(*names: str) -> Callable[[Path], None]:
     """Every pair has two sides on one line, and what is indexed is found by its own source."""
 
@@ -400,6 +416,14 @@ TMX = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd"><tmx version="1.4
 <tu><tuv xml:lang="en"><seg>The <bpt i="1">&lt;b&gt;</bpt>lamp, Bob.</seg></tuv>
 <tuv xml:lang="ru"><seg>Лам&#1087;а, Боб.</seg></tuv></tu></body></tmx>"""
 GLOSSARIES = ("cadec_cli/text/glossary/reader.py", "cadec_cli/text/glossary/entries.py")
+CASTS = ("cadec_cli/text/cast.py",)
+CAST = "# who\nAnna|Mrs Reed\tf\tformal: Boris, *\tinformal: Max\nBoris\tm\tformal: *\nMax\tm\nВсе\t-\n"
+PEOPLE = st.lists(
+    st.sampled_from(
+        [*"\t\t\n\n|,:*#-fm ", "Anna", "ANNA", "ß", "İ", "formal:", "informal: ", "(x)", "\u0301"]
+    ),
+    max_size=24,
+).map(lambda parts: "".join(parts).encode())
 GLOSSARY = (
     "# terms\nlamp\tлампа|лампу\nBlack Knight\t!Чёрный рыцарь\tname\nRosebud\t=\nC++ (x)\tC++\n灯\tlamp\n"
 )
@@ -489,6 +513,8 @@ TARGETS = {
         GLOSSARIES, text("terms.csv", 'source,target\nlamp,"лампа|лампу"\nC,!=\n'), glossary("terms.csv")
     ),
     "glossary, TBX": Target(GLOSSARIES, text("terms.tbx", TBX), glossary("terms.tbx")),
+    "cast": Target(CASTS, text("cast.tsv", CAST), cast),
+    "cast, any people": Target(CASTS, text("cast.tsv", CAST), cast, written=PEOPLE, only_written=True),
     "memory": Target(
         MEMORIES, text("m.tsv", "I see Bob.\tЯ вижу Боба.\tx\n灯が\tlamp\n"), translation_memory("m.tsv")
     ),
