@@ -264,7 +264,8 @@ def test_a_text_about_the_text_stays_before_all_sentences(tmp_path: Path) -> Non
     assert len(policy.seed) == 2 and policy.seed_pairs == () and policy.seed_sources == ("", "")
     both = context_policy(models(), dataclasses.replace(options, formality="informal"))
     assert len(both.seed) == 3 and [pair.target for pair in both.seed_pairs] == ["amico"]
-    assert texts([*Session(models(), options).translate(DOCUMENTS[0])]) == texts(found)[:6]  # type: ignore[arg-type]
+    session = Session(models(), options)
+    assert [entry.text for entry in session.translate(DOCUMENTS[0])] == texts(found)[:6]
     assert len(context_policy(models(10), options).seed) == 1  # most positions are the text's own
     with pytest.raises(CadecError, match="too long for the D-LM"):
         context_policy(models(4), options)

@@ -274,7 +274,7 @@ MARKS = st.sampled_from(
 PAGES = st.lists(MARKS, max_size=20).map("".join).map(str.encode)
 
 
-def _styled(path: Path, plain: TextFile, encoding: str | None) -> None:
+def _styled(path: Path, plain: "TextFile", encoding: str | None) -> None:
     """Subtitles are read and written as professionals want them."""
     from cadec_cli.jobs.cue_checks import CueChecks
     from cadec_cli.text.formats import read_text_file
