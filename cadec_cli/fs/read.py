@@ -244,9 +244,14 @@ def name_of(path: Path) -> str:
 
 
 def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
-    """Decode a file; return its text, and the encoding that gives exactly the same bytes."""
+    """Decode a file; return its text, and the encoding that gives exactly the same bytes.
+
+    Where UTF-8 is expected, a byte order mark of UTF-16 or UTF-32 tells the encoding.
+    """
     try:
         exact = _exact(encoding, data)
+        if exact == "utf-8" and (marked := marked_encoding(data)) is not None:
+            exact = marked
         return data.decode(exact), exact
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
@@ -264,9 +269,14 @@ def _exact(encoding: str | None, start: bytes) -> str:
     return "utf-8" if exact == "utf-8-sig" else exact
 
 
+def marked_encoding(start: bytes) -> str | None:
+    """Return the encoding that a byte order mark of UTF-16 or UTF-32 tells; None without one."""
+    return next((wide for wide, mark in _WIDE_MARKS.items() if start.startswith(mark)), None)
+
+
 def _guess(start: bytes) -> str:
     """Guess an encoding for a hint, when a file is not in the one that was named."""
-    return next((wide[:6] for wide, mark in _WIDE_MARKS.items() if start.startswith(mark)), "cp1251")
+    return (marked_encoding(start) or "cp1251")[:6]
 
 
 def is_streamed(path: Path) -> bool:

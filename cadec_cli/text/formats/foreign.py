@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 
 from cadec_cli.errors import CadecError, option
+from cadec_cli.fs.read import marked_encoding
 
 _ENDINGS = (
     ".pdf .doc .docx .docm .odt .ott .rtf .pages .xls .xlsx .ods .ppt .pptx .odp .epub .mobi .azw .azw3 .fb2"
@@ -117,7 +118,8 @@ def refuse_binary(data: bytes, name: str, known: Known, encoding: str | None) ->
             if encoding is not None
             else f"convert the file to UTF-8 first, e.g. with iconv -f {wide} -t utf-8",
         )
-    if encoding is None or not codecs_name(encoding).startswith(("utf-16", "utf-32")):
+    wide = marked_encoding(data) or encoding
+    if wide is None or not codecs_name(wide).startswith(("utf-16", "utf-32")):
         start = data[: 16 * _BEGINNING]
         controls = len(_CONTROLS.findall(start))
         if controls >= _FEWEST_CONTROLS and controls * 50 >= len(start):
@@ -179,7 +181,7 @@ def _markup_kind(start: str) -> str | None:
 def wide_encoding(data: bytes) -> str | None:
     """Return UTF-16 in the byte order that data without a byte order mark has; None if they are not that."""
     start = data[:_BEGINNING]
-    if len(start) < 4 or len(start) % 2 or b"\0" not in start:
+    if len(start) < 4 or len(start) % 2 or b"\0" not in start or marked_encoding(start) is not None:
         return None
     zeros = start[::2].count(0), start[1::2].count(0)
     if max(zeros) * 50 < len(start) or min(zeros) * 10 > max(zeros):
