@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.doc_pages import PAGES, ROOT, commands, mentioned, sessions
+from tests.helpers.document_files import document
 from tests.helpers.run_in_process import cadec
 from tests.helpers.shown_commands import KNOWN, command_of, unknown_options
 
+CATALOGUES = ROOT / "tests" / "text" / "formats" / "catalogues" / "files"
 # Pages whose commands are run, as far as they need no models or corpora but those that are here.
 RUN = ("README.md", "translating.md", "repl.md", "evaluation.md", "training.md")
 NEED_NO_TRAINING = ("translate", "evaluate", "eval-contrastive", "tune", "repl")
@@ -92,7 +94,38 @@ def files(tmp_path: Path) -> Path:
     for name in ("deixis_dev.json", "lex_cohesion_dev.json"):
         (tmp_path / name).write_text(json.dumps([group]), "utf-8")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    _write_documents(tmp_path)
     return tmp_path
+
+
+def _write_documents(directory: Path) -> None:
+    """Files of other formats than text and SubRip."""
+    for name in ("book.epub", "report.docx", "letter.odt"):
+        (directory / name).write_bytes(document(name.partition(".")[2]))
+    (directory / "docs").mkdir()
+    (directory / "docs" / "page.md").write_text("# A letter\n\nWho *are* you?\n", "utf-8")
+    (directory / "page.html").write_text(
+        "<!DOCTYPE html>\n<html><p>Who <b>are</b> you?</p></html>\n", "utf-8"
+    )
+    for name, stored in (("app.pot", "blog.pot"), ("messages.xlf", "messages.xlf"), ("en.json", "en.json")):
+        shutil.copy(CATALOGUES / stored, directory / name)
+    for name in ("values", "values-ru"):
+        (directory / name).mkdir()
+    shutil.copy(CATALOGUES / "strings.xml", directory / "values" / "strings.xml")
+    (directory / "shop.csv").write_text("name,text,en,ru\nA lamp,A red lamp.,A lamp,\n", "utf-8")
+    for name, text in (("ep1.en", "Who are you?"), ("ep1.fr", "Кто ты?"), ("ep2.en", "I saw you.")):
+        cue = f"1\n00:00:01,000 --> 00:00:02,000\n{text}\n"
+        (directory / f"{name}.srt").write_text(cue, "utf-8")
+    (directory / "manual.txt").write_text("Who are you?\n", "utf-8")
+    (directory / "style.tsv").write_text("Who are you?\tКто вы?\n", "utf-8")
+    unit = "".join(
+        f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>'
+        for code, text in (("en", "A lamp."), ("ru", "Лампа."))
+    )
+    head = '<header srclang="en" segtype="sentence" datatype="plaintext"/>'
+    (directory / "old.tmx").write_text(
+        f'<tmx version="1.4">{head}<body><tu>{unit}</tu></body></tmx>', "utf-8"
+    )
 
 
 def _run(command: str, directory: Path) -> "subprocess.CompletedProcess[str]":
@@ -107,7 +140,11 @@ def _run(command: str, directory: Path) -> "subprocess.CompletedProcess[str]":
     words = [
         name
         for word in shlex.split(last)[1:]
-        for name in (sorted(path.name for path in directory.glob(word)) if "*" in word else [word])
+        for name in (
+            sorted(path.relative_to(directory).as_posix() for path in directory.glob(word))
+            if "*" in word
+            else [word]
+        )
     ]
     with contextlib.chdir(directory):
         return cadec(*words, stdin=given, **state)

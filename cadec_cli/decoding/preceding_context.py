@@ -91,8 +91,10 @@ def _readable_about(models: Models, options: TranslationOptions) -> tuple[str, .
 
 
 def _translation_memory(models: Models, options: TranslationOptions) -> TranslationMemory | None:
+    if not options.memory:  # else the D-LM would be loaded for nothing
+        return None
     reader = models.reader
-    if not options.memory or reader is None:
+    if reader is None:
         return None
     pairs = read_memory(options.memory, models.source_language, models.target_language)
     text = reader.text

@@ -5,13 +5,14 @@ file is restored from its own text, because pysubs2's writers drop what it does 
 notes, styles and cue settings, SubRip coordinates, comments in ASS.
 """
 
+from __future__ import annotations
+
 import html
 import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-
-import pysubs2
+from typing import TYPE_CHECKING
 
 from cadec_cli.errors import CadecError, option
 from cadec_cli.extensions import load
@@ -19,6 +20,9 @@ from cadec_cli.text.formats.layout import ShownCue
 from cadec_cli.text.formats.subtitles.cue_tags import ESCAPED, CueLine, cue_line, markup_of
 from cadec_cli.text.markup import TAGS
 from cadec_cli.text.sentences import Span
+
+if TYPE_CHECKING:
+    import pysubs2
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|$)")
 _NUMBER = re.compile(r"\s*\d+\s*$")
@@ -329,6 +333,8 @@ def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cu
 
 def ass_file(text: str, subtitle_format: str, name: str) -> pysubs2.SSAFile:
     """Read (Advanced) SubStation Alpha with pysubs2."""
+    import pysubs2  # which few commands need
+
     lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     try:
         with warnings.catch_warnings():
