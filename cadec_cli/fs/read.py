@@ -244,14 +244,9 @@ def name_of(path: Path) -> str:
 
 
 def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
-    """Decode a file; return its text, and the encoding that gives exactly the same bytes.
-
-    Where UTF-8 is expected, a byte order mark of UTF-16 or UTF-32 tells the encoding.
-    """
+    """Decode a file; return its text, and the encoding that gives exactly the same bytes."""
     try:
         exact = _exact(encoding, data)
-        if exact == "utf-8" and (marked := marked_encoding(data)) is not None:
-            exact = marked
         return data.decode(exact), exact
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
@@ -261,17 +256,26 @@ def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
 
 
 def _exact(encoding: str | None, start: bytes) -> str:
-    """Return the encoding that gives a file's exact bytes; its start may have a byte order mark."""
+    """Return the encoding that gives a file's exact bytes.
+
+    Its start may have a byte order mark, which tells the encoding where UTF-8 is expected.
+    """
     exact = codecs.lookup("utf-8" if encoding is None else encoding).name
     if exact in _TOLD_BY_MARK:
         marked = (wide for wide, mark in _WIDE_MARKS.items() if start.startswith(mark) and wide[:6] == exact)
         return next(marked, f"{exact}-le")
-    return "utf-8" if exact == "utf-8-sig" else exact
+    exact = "utf-8" if exact == "utf-8-sig" else exact
+    return (marked_encoding(start) or exact) if exact == "utf-8" else exact
 
 
 def marked_encoding(start: bytes) -> str | None:
     """Return the encoding that a byte order mark of UTF-16 or UTF-32 tells; None without one."""
     return next((wide for wide, mark in _WIDE_MARKS.items() if start.startswith(mark)), None)
+
+
+def _begins_mark(start: bytes) -> bool:
+    """Tell whether a byte order mark may have begun."""
+    return any(mark.startswith(start) for mark in _WIDE_MARKS.values())
 
 
 def _guess(start: bytes) -> str:
@@ -347,7 +351,7 @@ class TextStream:
         self._lines += data.count(b"\n")
         if self._decoder is None:
             data = self._held + data
-            if self._by_mark and len(data) < _MAX_MARK_LENGTH and not self._ended:
+            if not self._ended and len(data) < _MAX_MARK_LENGTH and (self._by_mark or _begins_mark(data)):
                 self._held = data
                 return ""
             self.encoding = _exact(self._wanted, data)
@@ -366,7 +370,7 @@ class TextStream:
 
     def _complete_mark(self) -> None:
         """Read more while the start may be an incomplete byte order mark, which `_guess` needs."""
-        while any(mark.startswith(self._start) and mark != self._start for mark in _WIDE_MARKS.values()):
+        while _begins_mark(self._start) and len(self._start) < _MAX_MARK_LENGTH:
             if not (more := self._bytes()):
                 return
             self._start += more
