@@ -6,7 +6,6 @@ Without a bundle the language model is a GPT-2 of 124M parameters with random we
 model is measured: random weights find no end of a sentence.
 """
 
-import dataclasses
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +32,7 @@ from cadec_cli.evaluation.benchmark import BEAM, CONTEXT, LENGTH, NBEST, made_up
 from cadec_cli.evaluation.benchmark.speed import translating_text
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids
-from cadec_cli.method.options import ScoringOptions
+from cadec_cli.method.options import ScoringOptions, with_flags
 from cadec_cli.models.huggingface import Network
 from cadec_cli.parallel import available_cores
 from cadec_cli.text.tokenizers.line_text import LineText
@@ -250,7 +249,7 @@ def _beam_and_rerank(bundle: Bundle) -> Row:
     documents = [block.split("\n") for block in SENTENCES.read_text("utf-8").strip().split("\n\n")]
     options = default_options(bundle)
     translators = {
-        search: Translator(models, dataclasses.replace(options, search=search))
+        search: Translator(models, with_flags(options, {"search": search}))
         for search in ("beam", "rerank")
     }
 
