@@ -249,8 +249,7 @@ def _beam_and_rerank(bundle: Bundle) -> Row:
     documents = [block.split("\n") for block in SENTENCES.read_text("utf-8").strip().split("\n\n")]
     options = default_options(bundle)
     translators = {
-        search: Translator(models, with_flags(options, {"search": search}))
-        for search in ("beam", "rerank")
+        search: Translator(models, with_flags(options, {"search": search})) for search in ("beam", "rerank")
     }
 
     def job(translator: Translator) -> Callable[[], object]:
